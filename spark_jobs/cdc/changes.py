@@ -38,6 +38,8 @@ class MessageChanges:
     kind: str
     positions: Positions
     rows: pa.StructArray
+    whole: pa.BooleanArray | None = None
+    """Booleans, true for a row that is known to be whole, even if only its key has values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,12 @@ class OldRows:
         """Return the old rows whose boolean in ``mask`` is true."""
         found = (None if each is None else each.filter(mask) for each in (self.values, self.nulls))
         return OldRows(*found)
+
+    def has_null(self, count: int) -> pa.Array:
+        """Return a boolean for each of ``count`` old rows, true if an old value is NULL."""
+        marks = [] if self.nulls is None else self.nulls.flatten()
+        known = (pc.fill_null(each, False) for each in marks)
+        return reduce(pc.or_, known, pa.repeat(False, count))
 
     def before(self, name: str, after: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the values of a column before the updates, and a boolean for each, true if the
@@ -77,9 +85,11 @@ class OldRows:
         return pc.if_else(changed, old, after), changed
 
 
-def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray] | None:
-    """Return the kinds and the rows of all ``parts``, in the order of the messages; None if there
-    are no rows.
+def arranged(
+    parts: Iterable[MessageChanges],
+) -> tuple[pa.Array, pa.StructArray, pa.Array] | None:
+    """Return the kinds and the rows of all ``parts``, in the order of the messages, and a boolean
+    for each row, true if it is known to be whole; None if there are no rows.
     """
     found = [part for part in parts if len(part.rows)]
     if not found:
@@ -87,7 +97,8 @@ def arranged(parts: Iterable[MessageChanges]) -> tuple[pa.Array, pa.StructArray]
     order = np.argsort(np.concatenate([part.positions for part in found]), kind="stable")
     kinds = pa.concat_arrays([pa.repeat(part.kind, len(part.rows)) for part in found])
     rows = pa.concat_arrays([part.rows for part in found])
-    return kinds.take(order), rows.take(order)
+    known = [pa.repeat(False, len(p.rows)) if p.whole is None else p.whole for p in found]
+    return kinds.take(order), rows.take(order), pa.concat_arrays(known).take(order)
 
 
 def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
@@ -200,5 +211,6 @@ def updates_of(
     if len(places):
         before = old.filter(moved)
         gone = [before.before(name, after.filter(moved))[0] for name, after in columns.items()]
-        found.append(MessageChanges("-D", places, pa.StructArray.from_arrays(gone, [*columns])))
+        rows = pa.StructArray.from_arrays(gone, [*columns])
+        found.append(MessageChanges("-D", places, rows, before.has_null(len(places))))
     return found

@@ -15,13 +15,18 @@ __all__ = ["require_sequences"]
 
 
 def require_sequences(
-    schema: lake.TableSchema, kinds: pa.Array, rows: Mapping[str, pa.Array], path: str
+    schema: lake.TableSchema,
+    kinds: pa.Array,
+    rows: Mapping[str, pa.Array],
+    path: str,
+    whole: pa.Array | None = None,
 ) -> None:
     """Raise ``InvalidRequestError`` if a row with only its key deletes a row of a table with
     ``sequence.field``.
 
     A NULL is the oldest sequence, so such a delete removes no row that has a sequence. A delete
     that also has other values is accepted: it is a whole row, whose sequence is NULL in the source.
+    So is a row that is true in ``whole``.
     """
     options, keys = schema.table_options, schema.primary_keys
     sequence = {name.strip() for name in options.sequence_field} - {*keys}
@@ -31,6 +36,8 @@ def require_sequences(
     deletes = pc.equal(kinds, "-D")
     if not options.ignore_update_before:
         deletes = pc.or_(deletes, _moved(kinds, [rows[name] for name in keys if name in rows]))
+    if whole is not None:
+        deletes = pc.and_not(deletes, whole)
     others = (pc.is_null(values) for name, values in rows.items() if name not in keys)
     if pc.any(reduce(pc.and_, others, deletes)).as_py():
         raise lake.InvalidRequestError(

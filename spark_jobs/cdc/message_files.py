@@ -148,9 +148,10 @@ class MessageFiles:
         types = {each.name: each for each in schema.arrow_schema()}
         known = [each for each in self.columns.by_name.values() if each.name in there]
         row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
+        nullable = [each.name for each in known if there[each.name].type.nullable]
         # A Mixed table takes no delete without a version: it keeps the new version then.
         # ``row_schema`` makes a new schema for any table but a Paimon table.
-        nulls = [each.name for each in row] if schema is table.schema else []
+        nulls = nullable if schema is table.schema else []
         parse = partial(
             parse_with_old_rows,
             wanted=envelope.wanted,
@@ -166,14 +167,14 @@ class MessageFiles:
                 found = arranged(envelope.changes(messages, self._compared, source, path))
                 if found is None:
                     continue
-                kinds, rows = found
+                kinds, rows, whole = found
                 with naming(path):
                     arrays = [
                         column_values(values, column, there[column.name], types[column.name])
                         for values, column in zip(rows.flatten(), known, strict=True)
                     ]
                 given = dict(zip((column.name for column in known), arrays, strict=True))
-                require_sequences(schema, kinds, given, path)
+                require_sequences(schema, kinds, given, path, whole)
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=[ROW_KIND, *given])
             report_progress(number, len(self.paths), "files")
 

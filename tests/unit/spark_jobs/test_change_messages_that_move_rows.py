@@ -19,14 +19,16 @@ PARTIAL = ["canal", "maxwell"]
 KINDS = {"c": "insert", "u": "update", "d": "delete"}
 
 
-def created(tmp_path: Path, kind: str, by: list[str] | None = None, **options: str) -> Any:
+def created(
+    tmp_path: Path, kind: str, by: list[str] | None = None, columns: Any = COLUMNS, **options: str
+) -> Any:
     paimon = kind == "paimon"
     catalog = lake.open_catalog(str(tmp_path / "lake"), **({} if paimon else {"format": "iceberg"}))
     catalog.create_database("shop")
     field = {"sequence.field": "version", "bucket": "1"} if paimon else {}
     return catalog.create_table(
         "shop.stock",
-        COLUMNS,
+        columns,
         primary_key=["id"],
         partition_by=by or [],
         options={**(field if paimon else {"lake.version-field": "version"}), **options},
@@ -162,6 +164,38 @@ def test_old_values_of_rows_that_do_not_move_need_not_fit(tmp_path, form):
     ingest(tmp_path, table, form, message(form, "u", old, row(1, 2)))
     assert table.schema.fields[3].type.name == "INT"
     assert rows(table) == [(1, "eu", 2, 1)]
+
+
+@pytest.mark.parametrize("form", PARTIAL)
+@pytest.mark.parametrize("changed", [row(2, 4, 2, "us"), {"id": 2, "version": 4}])
+def test_a_row_without_any_value_moves(tmp_path, form, changed):
+    """The old row shows that its values are NULL, so it has more than the key."""
+    table = created(tmp_path, "paimon")
+    empty = row(1, None, None) | {"place": None}
+    moved = empty | changed
+    told = [message(form, "c", None, empty), message(form, "u", empty, moved)]
+    ingest(tmp_path, table, form, message(form, "c", None, row(9, 9)), *told)
+    assert rows(table) == [tuple(moved.values()), (9, "eu", 9, 1)]
+
+
+@pytest.mark.parametrize("form", PARTIAL)
+def test_a_moved_row_with_only_its_key_is_refused(tmp_path, form):
+    table = created(tmp_path, "paimon")
+    empty = row(1, None, None) | {"place": None}
+    told = [message(form, "c", None, row(1, 5)), message(form, "u", empty, empty | {"id": 2})]
+    with pytest.raises(lake.InvalidRequestError, match=r"has a delete with only the key"):
+        ingest(tmp_path, table, form, *told)
+    assert rows(table) == []
+
+
+@pytest.mark.parametrize("form", PARTIAL)
+def test_an_old_null_in_a_column_that_takes_no_null_is_replaced_by_the_new_value(tmp_path, form):
+    """The source can have made the column NOT NULL after the message of the old row."""
+    columns = [(name, f"{kind} NOT NULL" * (name == "pieces") or kind) for name, kind in COLUMNS]
+    table = created(tmp_path, "paimon", columns=columns)
+    ingest(tmp_path, table, form, message(form, "c", None, row(1, 1, 0)))
+    ingest(tmp_path, table, form, message(form, "u", row(1, 1, None), row(2, 2, 5)))
+    assert rows(table) == [(2, "eu", 2, 5)]
 
 
 @pytest.mark.parametrize("seed", range(6))
