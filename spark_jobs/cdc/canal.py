@@ -19,7 +19,7 @@ from spark_jobs.cdc.declared import Declared, declared_of
 from spark_jobs.cdc.maxwell import TypedMessages, keys_of, row_changes
 from spark_jobs.cdc.old_nulls import OLD_NULLS, marks_of
 
-__all__ = ["Canal"]
+__all__ = ["Canal", "beside"]
 
 T = TypeName
 _KINDS = ["INSERT", "UPDATE", "DELETE"]
@@ -121,17 +121,17 @@ class Canal(TypedMessages):
             return []
         kind, data = kind.filter(mask), data.filter(mask)
         old = (field_of(messages, name) for name in ("old", OLD_NULLS))
-        beside = (None if each is None else _beside(each.filter(mask), data, path) for each in old)
+        olds = (None if each is None else beside(each.filter(mask), data, path) for each in old)
         return row_changes(
             kind.take(pc.list_parent_indices(data)),
             data.flatten(),
-            OldRows(*beside),
+            OldRows(*olds),
             keys,
             path,
         )
 
 
-def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
+def beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
     """Return the old row for each new row; null if the message has no old rows.
 
     Raise ``InvalidRequestError`` if a message has old rows, but not one for each new row.

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.cdc.canal import beside
+from spark_jobs.cdc.changes import OldRows, field_of
 from spark_jobs.cdc.lines import lines_where, parse_block
 from spark_jobs.cdc.old_nulls import OLD_NULLS, with_old_nulls
 
@@ -37,7 +39,7 @@ def parse_with_old_rows(
     """
     marked = with_old_nulls(block, within)
     messages = parse_block(marked, wanted(row, keys))
-    moved = _moved(messages)
+    moved = _moved(messages, keys, path)
     if moved is None or not pc.any(moved).as_py():
         return messages
     names = [each.name for each in row]
@@ -49,17 +51,27 @@ def parse_with_old_rows(
     return messages
 
 
-def _moved(messages: pa.Table) -> pa.Array | None:
-    """Return a boolean for each message, true if an old row has a value or a mark; None for
-    messages without the member ``old``.
+def _moved(messages: pa.Table, keys: Sequence[str], path: str) -> pa.Array | None:
+    """Return a boolean for each message, true if an update changes one of ``keys``; None if no
+    message has the member ``old``.
     """
     if "old" not in messages.schema.names:
         return None
+    data, old, nulls = (messages[name].combine_chunks() for name in ("data", "old", OLD_NULLS))
+    of_row = np.arange(len(messages))
+    if pa.types.is_list(data.type):
+        # ``changes`` ignores or refuses other messages.
+        paired = pc.equal(pc.list_value_length(old), pc.list_value_length(data))
+        if not pc.any(paired).as_py():
+            return None
+        of_row = pc.indices_nonzero(paired).to_numpy()
+        data, old, nulls = (each.filter(paired) for each in (data, old, nulls))
+        of_row = of_row[pc.list_parent_indices(data).to_numpy()]
+        old, nulls = (beside(each, data, path) for each in (old, nulls))
+        data = data.flatten()
     moved = np.zeros(len(messages), bool)
-    for name in ("old", OLD_NULLS):
-        rows = messages[name].combine_chunks()
-        is_list = pa.types.is_list(rows.type)
-        of_message = pc.list_parent_indices(rows).to_numpy() if is_list else slice(None)
-        for values in (rows.flatten() if is_list else rows).flatten():
-            moved[of_message] |= values.is_valid().to_numpy(zero_copy_only=False)
+    for name in keys:
+        if (after := field_of(data, name)) is not None:
+            changed = OldRows(old, nulls).before(name, after)[1]
+            moved[of_row[changed.to_numpy(zero_copy_only=False)]] = True
     return pa.array(moved)

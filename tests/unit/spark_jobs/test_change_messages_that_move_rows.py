@@ -167,6 +167,18 @@ def test_old_values_of_rows_that_do_not_move_need_not_fit(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", PARTIAL)
+def test_old_values_of_a_row_with_the_same_key_need_not_fit(tmp_path, form):
+    """The old row can name columns that did not change."""
+    table = created(tmp_path, "paimon")
+    old, new = row(1, 1, 3_000_000_000), row(1, 2)
+    said = maxwell("update", new, old)
+    if form == "canal":
+        said = canal("UPDATE", texts(new), old=[{**texts(old), "pieces": "many"}], types=MYSQL)
+    ingest(tmp_path, table, form, said)
+    assert rows(table) == [(1, "eu", 2, 1)]
+
+
+@pytest.mark.parametrize("form", PARTIAL)
 @pytest.mark.parametrize("changed", [row(2, 4, 2, "us"), {"id": 2, "version": 4}])
 def test_a_row_without_any_value_moves(tmp_path, form, changed):
     """The old row shows that its values are NULL, so it has more than the key."""
