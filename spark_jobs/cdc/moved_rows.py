@@ -36,6 +36,8 @@ def parse_with_old_rows(
 
     An old NULL counts as a change in the columns ``within``; in a row that moves, also in the
     columns ``nulls``. Any other old NULL is read as a value that did not change.
+
+    If a line has several messages, the old rows of all updates are parsed.
     """
     marked = with_old_nulls(block, within)
     messages = parse_block(marked, wanted(row, keys))
@@ -43,6 +45,8 @@ def parse_with_old_rows(
     if moved is None or not pc.any(moved).as_py():
         return messages
     names = [each.name for each in row]
+    if marked.rstrip(b"\n").count(b"\n") + 1 < len(messages):
+        return parse_block(with_old_nulls(marked, nulls), wanted(row, names))
     lines = lines_where(marked, moved, path)
     again = parse_block(with_old_nulls(lines, nulls), wanted(row, names))
     places = pc.if_else(moved, pc.subtract(pc.cumulative_sum(moved.cast(pa.int64())), 1), None)

@@ -36,9 +36,9 @@ def created(
     )
 
 
-def ingest(tmp_path: Path, table: Any, form: str, *messages: Any) -> None:
+def ingest(tmp_path: Path, table: Any, form: str, *messages: Any, between: str = "\n") -> None:
     path = tmp_path / "messages.json"
-    path.write_text("\n".join(map(json.dumps, messages)) + "\n")
+    path.write_text(between.join(map(json.dumps, messages)) + "\n")
     of_table = {} if isinstance(table, lake.Table) else {"format": "iceberg"}
     run(
         {
@@ -208,6 +208,19 @@ def test_an_old_null_in_a_column_that_takes_no_null_is_replaced_by_the_new_value
     ingest(tmp_path, table, form, message(form, "c", None, row(1, 1, 0)))
     ingest(tmp_path, table, form, message(form, "u", row(1, 1, None), row(2, 2, 5)))
     assert rows(table) == [(2, "eu", 2, 5)]
+
+
+@pytest.mark.parametrize("form", PARTIAL)
+def test_messages_that_share_a_line_move_rows(tmp_path, form):
+    table = created(tmp_path, "paimon")
+    told = [
+        message(form, "c", None, row(1, 5)),
+        message(form, "c", None, row(3, 5)),
+        message(form, "u", row(1, 5), row(2, 3)),
+        message(form, "u", row(3, 5), row(3, 6, 7)),
+    ]
+    ingest(tmp_path, table, form, *told, between=" ")
+    assert rows(table) == [(2, "eu", 3, 1), (3, "eu", 6, 7)]
 
 
 @pytest.mark.parametrize("seed", range(6))
