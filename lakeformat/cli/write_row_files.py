@@ -13,13 +13,13 @@ from decimal import Decimal
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, BinaryIO
-from uuid import uuid4
 
 import pyarrow as pa
 import typer
 from pyarrow import csv, parquet
 
 from lakeformat.cli.grid import GridColumn, print_grid
+from lakeformat.environment import SYSTEM
 from lakeformat.errors import InvalidRequestError
 
 __all__ = ["Form", "form_of", "form_of_file", "plain_value", "print_table", "write_rows"]
@@ -105,7 +105,7 @@ def write_rows(
             writer[form](stream, batches, schema)
         return
     target = os.path.realpath(output)
-    part = f"{target}.{uuid4().hex}.part"
+    part = f"{target}.{SYSTEM.new_id()}.part"
     try:
         with open(part, "xb") as stream:
             writer[form](stream, batches, schema)

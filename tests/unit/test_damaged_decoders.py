@@ -401,6 +401,7 @@ PART_OF = {
     "decode_json_file": "read_schema",
     "read_members": "read_snapshot",
     "read_snapshot_if_present": "read_snapshot",
+    "read_snapshots": "read_snapshot",
     "read_changelog_if_present": "read_changelog",
     "read_tags": "read_tag",
     "read_tag_if_present": "read_tag",
