@@ -267,8 +267,8 @@ class IngestRequest(BatchRequest):
         for name, sources in _ONLY_WITH.items():
             if getattr(self, name) != defaults[name] and source not in sources:
                 raise refusal(
-                    f"key {name!r} needs key {' or '.join(map(repr, sources))}, but the request "
-                    f"has key {source!r}: leave out {name!r}"
+                    f"key {name!r} needs key {' or '.join(map(repr, sources))}, but key "
+                    f"{source!r} is given: leave out {name!r}"
                 )
         for name, needed, meaning in _NEEDED:
             if source == name and getattr(self, needed) is None:

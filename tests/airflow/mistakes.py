@@ -1150,7 +1150,7 @@ MISTAKES = [
         "a position for changes of a table",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source_table="shop.orders", consumer="c", read_snapshot="main/1")',
-        "task 't': argument 'read_snapshot' needs argument 'source' or 'jdbc_url': leave out 'read_snapshot' with argument 'source_table'",
+        "task 't': argument 'read_snapshot' needs argument 'source' or 'jdbc_url', but argument 'source_table' is given: leave out 'read_snapshot'",
     ),
     Mistake(
         "an overwrite of one partition by its values",

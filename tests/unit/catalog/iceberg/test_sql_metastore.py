@@ -177,7 +177,7 @@ def test_a_name_with_a_dot_does_not_drop_the_table_of_a_nested_database(warehous
     catalog.create_table("shop.x.y", [("id", "BIGINT")]).write(pa.table({"id": [1, 2]}))
     register(warehouse, "shop.z", make_small_table(warehouse / "shop/z"))
     execute(warehouse, "UPDATE iceberg_tables SET table_name = 'x.y' WHERE table_name = 'z'")
-    said = r"no table of it: .*'shop\.x\.y' is the table 'y' of the database 'shop\.x'"
+    said = r"its tables were not dropped: .*'shop\.x\.y' is the table 'y' of the database 'shop\.x'"
     for drop in (catalog.plan_drop_database, catalog.drop_database):
         with pytest.raises(lake.InvalidRequestError, match=said):
             drop("shop", cascade=True, purge=purge)
