@@ -33,6 +33,42 @@ CHANGES = AssetWatcher(
     "changes_of_orders", LakeSnapshotEventTrigger(table=ORDERS, changelog=HAS_CHANGELOG)
 )
 
+
+def open_totals() -> Any:
+    """Open the table of the totals, and create it in the first run."""
+    from airflow_provider_lake.hooks.lake import LakeHook
+
+    return (
+        LakeHook()
+        .get_conn()
+        .create_table(
+            TOTALS,
+            [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
+            primary_key=["item"],
+            options={
+                "bucket": "1",
+                "merge-engine": "aggregation",
+                "fields.default-aggregate-function": "sum",
+            },
+            exist_ok=True,
+        )
+    )
+
+
+def sums_per_item(changes: Any) -> Any:
+    """Add up the changes of each item; an old row counts as negative."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
+    price = changes["price"].cast(pa.int64())
+    signed = pc.if_else(is_new, price, pc.negate(price))
+    one = pc.if_else(is_new, 1, -1).cast(pa.int64())
+    rows = pa.table({"item": changes["item"], "total": signed, "orders": one})
+    sums = rows.group_by("item").aggregate([("total", "sum"), ("orders", "sum")])
+    return sums.rename_columns(["item", "total", "orders"])
+
+
 with DAG(
     dag_id="changelog_pipeline",
     schedule=[lake_asset(ORDERS, watchers=[CHANGES])],
@@ -47,12 +83,10 @@ with DAG(
     def add_to_totals() -> dict[str, Any]:
         """Add the changes to the totals, once."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         import lakeformat as lake
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.compat import AirflowFailException, AirflowSkipException
-        from airflow_provider_lake.hooks.lake import LakeHook
 
         context = get_current_context()
         part = snapshot_range(context, ORDERS)
@@ -73,21 +107,7 @@ with DAG(
                 f"compact {ORDERS}. Then set HAS_CHANGELOG = True in the file of this DAG, because "
                 "then only compactions publish changes"
             )
-        totals = (
-            LakeHook()
-            .get_conn()
-            .create_table(
-                TOTALS,
-                [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
-                primary_key=["item"],
-                options={
-                    "bucket": "1",
-                    "merge-engine": "aggregation",
-                    "fields.default-aggregate-function": "sum",
-                },
-                exist_ok=True,
-            )
-        )
+        totals = open_totals()
         # The identifier of a commit is the last snapshot that it has counted.
         ours = [each for each in totals.snapshots() if each.commit_user == part.consumer]
         counted = max((each.commit_identifier for each in ours), default=0)
@@ -108,8 +128,7 @@ with DAG(
             )
         if has_overwrite:
             changes = table.scan(snapshot=part.upto).to_arrow()
-            kinds = pa.array(["+I"] * len(changes), pa.string())
-            changes = changes.append_column("rowkind", kinds)
+            changes = changes.append_column("rowkind", pa.repeat("+I", len(changes)))
         else:
             changes = table.changes(after=after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):
@@ -118,17 +137,9 @@ with DAG(
                 f"LakeChangelogOperator on {ORDERS}, and set HAS_CHANGELOG = True in the file of "
                 "this DAG"
             )
-        is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
-        price = changes["price"].cast(pa.int64())
-        signed = pc.if_else(is_new, price, pc.negate(price))
-        one = pc.if_else(is_new, 1, -1).cast(pa.int64())
-        rows = pa.table({"item": changes["item"], "total": signed, "orders": one})
-        sums = rows.group_by("item").aggregate([("total", "sum"), ("orders", "sum")])
-        sums = sums.rename_columns(["item", "total", "orders"])
-
         commit = lake.CommitId(part.consumer, part.upto.number)
         replaced = "table" if has_overwrite else None
-        report = totals.write(sums, commit=commit, overwrite=replaced)
+        report = totals.write(sums_per_item(changes), commit=commit, overwrite=replaced)
         part.acknowledge()
         return {**part.to_dict(), "published": report.snapshot_id, "changes": len(changes)}
 

@@ -190,8 +190,8 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
                 at = f"record near byte {stream.tell()} of its content"
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
             yield record
-        if surplus := len(body) - stream.tell():
-            raise ValueError(f"{where} is {counted(surplus, 'byte')} longer than its records")
+        if extra_bytes := len(body) - stream.tell():
+            raise ValueError(f"{where} is {counted(extra_bytes, 'byte')} longer than its records")
         start = end
 
 
