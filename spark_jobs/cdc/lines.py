@@ -30,12 +30,40 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
     Raise ``pyarrow.ArrowInvalid`` for invalid JSON, and if a column has two types in the block.
     """
+    if rows is not None:
+        return _parse(block, rows)
+    table = _parse(block)
+    try:
+        table.validate()
+    except pa.ArrowInvalid:
+        # Arrow finds the type of a list that begins with null, but loses the null.
+        again = _parse(block, table.schema)
+        columns = [pa.chunked_array(map(_with_nulls, each.chunks), each.type) for each in again]
+        return pa.table(columns, table.schema)
+    return table
+
+
+def _parse(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
     options = pyarrow.json.ParseOptions(
         explicit_schema=rows,
         unexpected_field_behavior="infer" if rows is None else "ignore",
     )
     read = pyarrow.json.ReadOptions(block_size=len(block) + 1)
     return pyarrow.json.read_json(io.BytesIO(block), read_options=read, parse_options=options)
+
+
+def _with_nulls(array: pa.Array) -> pa.Array:
+    """Return an array with the elements of lists that have only nulls; Arrow loses them even if
+    it knows the type.
+    """
+    if pa.types.is_list(array.type):
+        has_type = not pa.types.is_null(array.type.value_type)
+        elements = _with_nulls(array.values) if has_type else pa.nulls(array.offsets[-1].as_py())
+        return pa.ListArray.from_arrays(array.offsets, elements, mask=array.is_null())
+    if pa.types.is_struct(array.type) and array.type.num_fields:
+        members = [_with_nulls(array.field(place)) for place in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(members, fields=list(array.type), mask=array.is_null())
+    return array
 
 
 def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:

@@ -165,6 +165,32 @@ def test_a_field_that_is_new_inside_a_column_comes_to_the_table_too(catalog, ing
     assert rows(catalog) == [("pear", told)]
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param([["red"], [None]], id="a text elsewhere"),
+        pytest.param([], id="no other element"),
+    ],
+)
+def test_a_list_may_begin_with_nulls(catalog, ingest, more):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("tags", "ARRAY<STRING>")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    given = [[None, None, "blue"], *more] if more else [[None, None], []]
+    messages = [debezium("c", after={"sku": str(n), "tags": t}) for n, t in enumerate(given)]
+    ingest("debezium", *messages)
+    assert rows(catalog) == [(str(number), tags) for number, tags in enumerate(given)]
+
+
+@pytest.mark.parametrize("old", [[None, {"pieces": "1"}], [{"pieces": "1"}, None], [None, None]])
+def test_canal_may_have_no_old_row_beside_a_new_one(catalog, stock, ingest, old):
+    ingest("canal", canal("UPDATE", item("pear", "3"), item("plum", "4"), old=old))
+    assert rows(catalog) == [("pear", 3), ("plum", 4)]
+
+
 @pytest.mark.parametrize("tags", [{"colours": [], "size": None}, {"colours": []}, {}, None])
 def test_nested_values_that_show_no_type_are_taken_where_the_table_knows_it(catalog, ingest, tags):
     catalog.create_table(
