@@ -175,8 +175,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
             yield {"spark": session}
 
     def _call_with(self, context: Context, **ours: Any) -> dict[str, Any]:
-        """Return the named arguments of the call: those of the DAG, those that the task passes, and
-        values of the context.
+        """Return the named arguments for the function: those that the DAG gives in its call,
+        those that this operator adds (``ours``), and values of the context.
         """
         from airflow_provider_lake.compat import determine_kwargs
 

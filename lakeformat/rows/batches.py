@@ -62,8 +62,8 @@ def check_names(names: Sequence[str], known: Sequence[str]) -> None:
 def check_given(values: pa.Array, name: str) -> None:
     """Raise InvalidRequestError if a value is invalid for its Arrow type.
 
-    Arrow allows texts that are not UTF-8, and decimals with more digits than their type. A table
-    may store such decimals as sums, but input rows must not have them.
+    Arrow allows texts that are not UTF-8, and decimals with more digits than their type. A sum
+    that a table computes may have more digits, but values of input rows must not.
     """
     try:
         for part in _doubtful_in(values):

@@ -197,7 +197,8 @@ def updates_of(
 
     The new row replaces the old row of the same ``keys``, which are the key and, in a Mixed table,
     the partition columns. If an update changes one of them, a delete of the old row is added.
-    ``positions`` are the positions of these deletes; each new row has the next position.
+    ``positions`` has one position for each update: that of the delete, if there is one. The new
+    row has the position after it.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old.values is None or not keys:

@@ -121,7 +121,7 @@ class Debezium:
         if op is None or op.null_count:
             raise lake.InvalidRequestError(
                 f"{path} has a message without 'op', so it is not a complete message of Debezium: "
-                "check key 'format', and remove the transform 'unwrap' from the connector"
+                "check the value of 'format', and remove the transform 'unwrap' from the connector"
             )
         meant = only.mask(self.tables(messages), path)
         truncated = pc.equal(op, "t")

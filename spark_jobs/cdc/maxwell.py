@@ -63,7 +63,7 @@ class TypedMessages:
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(
                 f"{path} has a line without 'type', so it is not a message of {self.program}: "
-                "check key 'format'"
+                "check the value of 'format'"
             )
         return kind
 
