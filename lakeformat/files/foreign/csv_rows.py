@@ -53,7 +53,7 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
     with naming_rows(path, columns, dialect):
         rows = read_growing(opened)
-        yield from _without_last(rows) if empty_rows and _ends_empty(path) else rows
+        yield from _without_last_null(rows) if empty_rows and _ends_empty(path) else rows
 
 
 def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
@@ -81,8 +81,11 @@ def _ends_empty(path: str) -> bool:
     return end.endswith(b"\n\n") or end == b"\n"
 
 
-def _without_last(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows but the last one."""
+def _without_last_null(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield all rows of one column, but not the last one if it is NULL.
+
+    It is not NULL if the value ends with an escaped line break.
+    """
     held: pa.RecordBatch | None = None
     for batch in batches:
         if batch.num_rows:
@@ -90,7 +93,7 @@ def _without_last(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
                 yield held
             held = batch
     if held is not None:
-        yield held.slice(0, held.num_rows - 1)
+        yield held if held.column(0)[-1].is_valid else held.slice(0, held.num_rows - 1)
 
 
 @contextmanager
@@ -215,7 +218,7 @@ def _named(
             return InvalidRequestError(
                 f"cannot read {path}: the header has one column, {header[0]!r}: {advice}"
             )
-        row = _row_of_width(path, int(width[1]), dialect)
+        row = _row_of_width(path, columns, int(width[1]), dialect)
         where = "a row" if row is None else f"row {row}"
         return InvalidRequestError(
             f"cannot read {path}: {where} has {counted(int(width[2]), 'value')} for "
@@ -255,15 +258,16 @@ def _wider(text: str) -> str:
     return "DECIMAL(38, 0)" if len(digits) <= _DECIMAL_DIGITS else "STRING"
 
 
-def _row_of_width(path: str, columns: int, dialect: TextDialect) -> int | None:
-    """Return the number of the first row that does not have ``columns`` values.
+def _row_of_width(path: str, columns: pa.Schema, width: int, dialect: TextDialect) -> int | None:
+    """Return the number of the first row that does not have ``width`` values.
 
     Return None if there is no such row, or if Python cannot parse the file. Rows are
     numbered from 1, without the header. Arrow's error does not name the row.
     """
+    records = _lines if _has_empty_rows(path, columns, dialect) else _records
     with suppress(python_csv.Error):
-        for row, values in enumerate(_records(path, dialect), 0 if dialect.header else 1):
-            if len(values) != columns:
+        for row, values in enumerate(records(path, dialect), 0 if dialect.header else 1):
+            if max(len(values), 1) != width:
                 return row
     return None
 

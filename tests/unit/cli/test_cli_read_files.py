@@ -81,9 +81,34 @@ def test_an_empty_line_is_no_row_if_null_is_refused_or_another_text(tmp_path):
     assert sum(batch.num_rows for batch in read_rows(paths, free, None, dialect=bare)) == 0
 
 
-def test_empty_lines_count_in_the_number_of_a_bad_row(read):
-    with pytest.raises(lake.InvalidRequestError, match=r"row 3, column 'at': 'x' is not"):
-        read("rows.csv", "at\n\n\nx\n")
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ("s\na\nb\\\n\n", ["a", "b\n"]),
+        ("s\r\na\\\r\n\r\n", ["a\r"]),
+        ("s\na\\\n\n\n", ["a\n"]),
+    ],
+)
+def test_an_escaped_line_break_at_the_end_of_a_file_is_part_of_the_value(tmp_path, content, values):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    schema = catalog.create_table("shop.t", [("s", "STRING")]).schema
+    (tmp_path / "rows.csv").write_bytes(content.encode())
+    dialect = TextDialect(escape="\\")
+    rows = list(read_rows([str(tmp_path / "rows.csv")], schema, None, dialect=dialect))
+    assert [value for batch in rows for value in batch["s"].to_pylist()] == values
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("at\n\n\nx\n", r"row 3, column 'at': 'x' is not"),
+        ("s\na\n\n\nb,c\n", r"row 4 has 2 values for 1 column"),
+    ],
+)
+def test_empty_lines_count_in_the_number_of_a_bad_row(read, content, message):
+    with pytest.raises(lake.InvalidRequestError, match=message):
+        read("rows.csv", content)
 
 
 @pytest.mark.parametrize(
