@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ OLD_NULLS = "__old_nulls"
 """The member with the marks. It has the form of the member ``old``: one row, or a list of rows."""
 
 _NULL_IN_OLD = re.compile(rb'"old"\s*:\s*[\[{].*:\s*null')
+_NOT_A_SPACE = re.compile(r"[^ \t\r]")
+_DECODER = json.JSONDecoder()
 
 
 def marks_of(columns: pa.StructType) -> pa.StructType:
@@ -40,15 +42,28 @@ def _marked(line: bytes, columns: Sequence[str]) -> bytes:
     if _NULL_IN_OLD.search(line) is None:
         return line
     try:
-        old = json.loads(line).get("old")
+        return "".join(_marked_messages(line.decode(), columns)).encode()
     except ValueError:
         return line  # Arrow refuses the line
+
+
+def _marked_messages(line: str, columns: Sequence[str]) -> Iterator[str]:
+    """Yield the messages of a line with their marks; few programs write several into one line."""
+    end = 0
+    while (begin := _NOT_A_SPACE.search(line, end)) is not None:
+        message, end = _DECODER.raw_decode(line, begin.start())
+        yield _with_marks(line[begin.start() : end], message, columns) + " "
+
+
+def _with_marks(text: str, message: Any, columns: Sequence[str]) -> str:
+    """Return the text of a message with its marks."""
+    old = message.get("old")
     rows = old if isinstance(old, list) else [old]
     marks = [_nulls(row, columns) for row in rows]
     if not any(marks):
-        return line
-    member = json.dumps({OLD_NULLS: marks if isinstance(old, list) else marks[0]}).encode()
-    return line.replace(b"{", member[:-1] + b", ", 1)
+        return text
+    member = json.dumps({OLD_NULLS: marks if isinstance(old, list) else marks[0]})
+    return text.replace("{", member[:-1] + ", ", 1)
 
 
 def _nulls(row: Any, columns: Sequence[str]) -> dict[str, bool]:

@@ -32,9 +32,9 @@ def created(tmp_path: Path, *columns: tuple[str, str], by: list[str]) -> lake.Mi
     return made
 
 
-def ingest(tmp_path: Path, form: str, *messages: Any) -> None:
+def ingest(tmp_path: Path, form: str, *messages: Any, between: str = "\n") -> None:
     path = tmp_path / "messages.json"
-    path.write_text("\n".join(map(json.dumps, messages)) + "\n")
+    path.write_text(between.join(map(json.dumps, messages)) + "\n")
     request = {
         "warehouse": str(tmp_path / "warehouse"),
         "catalog_options": {"format": "iceberg"},
@@ -78,6 +78,22 @@ def test_an_update_moves_a_row_to_another_partition(tmp_path, form, together, by
     assert rows(table) == [(1, after)]
     ingest(tmp_path, form, message(form, "delete", {"id": 1, "place": after}))
     assert rows(table) == []
+
+
+@pytest.mark.parametrize("form", ["canal", "maxwell"])
+@pytest.mark.parametrize("between", [" ", "", " \r\n", "\t"])
+def test_messages_that_share_a_line_move_rows_from_a_null(tmp_path, form, between):
+    table = created(tmp_path, ("place", "STRING"), by=["place"])
+    told = [
+        message(form, "insert", {"id": 1, "place": None}),
+        message(form, "insert", {"id": 2, "place": None}),
+        message(form, "update", {"id": 1, "place": "ü"}, {"place": None}),
+        message(form, "insert", {"id": 3, "place": "us"}),
+        message(form, "update", {"id": 2, "place": "us"}, {"place": None}),
+        message(form, "update", {"id": 3, "place": None}, {"place": "us"}),
+    ]
+    ingest(tmp_path, form, *told, between=between)
+    assert rows(table) == [(1, "ü"), (2, "us"), (3, None)]
 
 
 @pytest.mark.parametrize("form", ["canal", "maxwell"])

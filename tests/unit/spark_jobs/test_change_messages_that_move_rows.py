@@ -223,6 +223,18 @@ def test_messages_that_share_a_line_move_rows(tmp_path, form):
     assert rows(table) == [(2, "eu", 3, 1), (3, "eu", 6, 7)]
 
 
+@pytest.mark.parametrize("form", PARTIAL)
+def test_messages_that_share_a_line_move_rows_with_an_old_null(tmp_path, form):
+    table = created(tmp_path, "paimon")
+    told = [
+        message(form, "c", None, row(1, None)),
+        message(form, "c", None, row(3, 5)),
+        message(form, "u", row(1, None), row(2, 3)),
+    ]
+    ingest(tmp_path, table, form, *told, between=" ")
+    assert rows(table) == [(2, "eu", 3, 1), (3, "eu", 5, 1)]
+
+
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["paimon", "mixed"])
 def test_all_formats_leave_the_same_rows(tmp_path, kind, seed):
