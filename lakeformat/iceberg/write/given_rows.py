@@ -84,8 +84,8 @@ def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Position
         return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
     if field.required and len(numbers):
         raise InvalidRequestError(
-            f"column {field.name!r} is required, but the rows from row {numbers[0]} on, counted "
-            "from 0, do not have this column; add it"
+            f"column {field.name!r} is required, but rows do not have this column; add it; the "
+            f"first of these rows is row {numbers[0]} (rows count from 0)"
         )
     return pa.nulls(len(numbers), target)
 

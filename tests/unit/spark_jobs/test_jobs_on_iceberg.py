@@ -161,6 +161,19 @@ def test_a_column_that_a_csv_file_lacks_gets_its_write_default(tmp_path, type_te
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "note": "a", "state": "new"}]
 
 
+def test_a_csv_file_without_a_required_column_is_named(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "lake"), format="iceberg")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "INT"), ("state", "STRING NOT NULL")])
+    for name, content in {"a": "id,state\n1,new\n2,new\n", "b": "id\n3\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(content)
+    request = request_of("ingest", tmp_path / "lake", source=str(tmp_path / "*.csv"), create=False)
+    told = r"b\.csv: column 'state' is required, but .* is row 1 \(rows count from 1\)$"
+    with pytest.raises(lake.InvalidRequestError, match=told):
+        run("ingest", request)
+    assert catalog.table("shop.orders").scan().to_arrow().num_rows == 0
+
+
 def test_an_ingestion_that_the_format_lacks_is_refused_by_name(warehouse):
     request = request_of("ingest", warehouse) | {"source_table": "shop.old", "create": False}
     request |= {"consumer": "copy"}
