@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
@@ -25,6 +26,11 @@ from lakeformat.errors import InvalidRequestError
 __all__ = ["Form", "form_of", "form_of_file", "plain_value", "print_table", "write_rows"]
 
 _LINES_AT_ONCE = 1024
+_SHOWN_NAME = 50
+"""The characters of a file's name that an unfinished file keeps, so that its name is not too long.
+"""
+_STREAMS = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
+_OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 class Form(StrEnum):
@@ -87,8 +93,8 @@ def write_rows(
 ) -> None:
     """Write rows to the file ``output``, which appears when it is complete; None writes to stdout.
 
-    A pipe or device gets the rows at once, and a symbolic link is followed. A column that CSV
-    cannot hold raises ``InvalidRequestError``.
+    A pipe, a device, and an open file such as ``/dev/stdout`` get the rows at once, and a symbolic
+    link is followed. A column that CSV cannot hold raises ``InvalidRequestError``.
     """
     if form is Form.CSV:
         _require_flat(schema)
@@ -100,12 +106,15 @@ def write_rows(
     if output is None:
         writer[form](sys.stdout.buffer, batches, schema)
         return
-    if os.path.exists(output) and not os.path.isfile(output):
-        with open(output, "wb") as stream:
+    descriptor = _descriptor(output)
+    if descriptor is not None or (os.path.exists(output) and not os.path.isfile(output)):
+        place = output if descriptor is None else os.dup(descriptor)
+        with open(place, "wb") as stream:
             writer[form](stream, batches, schema)
         return
     target = os.path.realpath(output)
-    part = f"{target}.{SYSTEM.new_id()}.part"
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f"{name[:_SHOWN_NAME]}.{SYSTEM.new_id()}.part")
     try:
         with open(part, "xb") as stream:
             writer[form](stream, batches, schema)
@@ -114,6 +123,16 @@ def write_rows(
         if os.path.exists(part):
             os.unlink(part)
         raise
+
+
+def _descriptor(path: str) -> int | None:
+    """Return the number of the open file that a path such as ``/dev/stdout`` names; else None.
+
+    If it is opened by its path, the content that it already has is lost.
+    """
+    place = os.path.abspath(path)
+    found = _OPEN_FILE.fullmatch(_STREAMS.get(place, place))
+    return None if found is None else int(found[1])
 
 
 def form_of_file(path: str) -> Form:

@@ -395,6 +395,26 @@ def test_a_link_is_followed_and_files_with_similar_names_are_kept(warehouse):
     assert Path(warehouse.file("real.csv.part")).read_text() == "mine"
 
 
+@pytest.mark.parametrize("place", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/dev/stderr"])
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_file_behind_a_stream_keeps_its_content(warehouse, capfd, place, form):
+    """The capture redirects the streams to files."""
+    stream = 2 if place == "/dev/stderr" else 1
+    os.write(stream, b"before\n")
+    asked = ["scan", "shop.orders", "--columns", "k", "--format", form, "--output"]
+    warehouse.run(*asked, place)
+    os.write(stream, b"after\n")
+    warehouse.run(*asked, warehouse.file("out"))
+    rows = Path(warehouse.file("out")).read_text()
+    assert capfd.readouterr()[stream - 1] == f"before\n{rows}after\n"
+
+
+def test_an_output_can_have_the_longest_name(warehouse):
+    output = warehouse.file("o" * 251 + ".csv")
+    warehouse.run("scan", "shop.orders", "--columns", "k", "--output", output)
+    assert Path(output).read_text() == '"k"\n1\n2\n3\n'
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
