@@ -22,6 +22,7 @@ ingested so far.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -114,10 +115,15 @@ class Checkpoint:
 
     def is_own(self, path: str, place: str) -> bool:
         """Return True if a source file is a record of this checkpoint, which was opened as
-        ``place``.
+        ``place``. Local paths may lead to it through symbolic links.
         """
         folder, _, name = path.rpartition("/")
-        return folder in (self.path, place.rstrip("/")) and _RECORD.fullmatch(name) is not None
+        if _RECORD.fullmatch(name) is None:
+            return False
+        if folder in (self.path, place.rstrip("/")):
+            return True
+        is_local = self.storage.scheme == "file"
+        return is_local and os.path.realpath(folder) == os.path.realpath(self.path)
 
     def next(self, states: Mapping[str, FileState]) -> Batch:
         """Record the files of the next batch, and return the batch. Raise ``CommitConflictError``

@@ -367,6 +367,22 @@ def test_the_files_of_the_checkpoint_itself_are_not_ingested(wanted, tmp_path, s
     assert ids(wanted) == [1, 2]
 
 
+@pytest.mark.parametrize("linked", ["source", "checkpoint"])
+def test_a_link_to_the_checkpoint_does_not_make_its_files_source_files(wanted, tmp_path, linked):
+    (tmp_path / "link").symlink_to(tmp_path / "incoming")
+    names = {"source": "incoming", "checkpoint": "incoming", linked: "link"}
+    request = {
+        **wanted,
+        "source": f"{tmp_path}/{names['source']}/**/*.json",
+        "checkpoint": f"{tmp_path}/{names['checkpoint']}/seen",
+    }
+    for number in (1, 2):
+        (tmp_path / f"incoming/{number}.json").write_text(json.dumps({"id": number}) + "\n")
+        assert ingest.run(request)["report"]["files_taken"] == 1
+    assert ingest.run(request)["reason"] == "no new file"
+    assert ids(wanted) == [1, 2]
+
+
 def test_change_messages_widen_the_table_batch_by_batch(wanted, tmp_path):
     def message(number, **row):
         path = tmp_path / "incoming" / f"{number}.jsonl"
