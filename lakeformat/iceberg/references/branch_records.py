@@ -6,6 +6,10 @@ The commit that renames or deletes a branch does not change these files. So a re
 before its commit, and deletes the old ones after it. If it crashes in between, the records of a
 branch that does not exist are left. They are deleted before a branch gets this name.
 
+A record that its owner deletes between the first copy and the commit is left in the renamed branch.
+The rename does not delete it: the record could also be missing because another process has just
+created a branch of the old name, which deletes the old records; the copy is then the only one.
+
 Records of earlier releases do not name their table. If another table has or had the same directory,
 a rename only copies them, and they are never deleted.
 """
