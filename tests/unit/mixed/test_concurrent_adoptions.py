@@ -67,6 +67,7 @@ class Second(threading.Thread):
         assert not self.is_alive()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("commits", "looks"), [*combinations_with_replacement(STEPS, 2)])
 def test_a_failed_adoption_drops_no_change_store_that_another_one_uses(
     commits, looks, tmp_path, monkeypatch

@@ -124,6 +124,7 @@ def expected(row: dict[str, Any], kind: str) -> dict[str, Any]:
     return changed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", CHANGES)
 def test_each_change_reaches_both_stores_and_old_files_are_merged(catalog, table, tmp_path, kind):
     row = {"day": 1, "a": 1, "b": "b", "c": "c"}

@@ -141,6 +141,7 @@ def _path(address: str | None) -> str:
     return address.split("://", 1)[1].split("/", 1)[1]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
 @pytest.mark.parametrize("by_commit", [True, False], ids=["commit", "publish"])
 def test_metadata_that_no_publication_wrote_is_replaced_from_scratch(

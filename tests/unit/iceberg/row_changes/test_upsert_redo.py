@@ -87,6 +87,7 @@ def deleted_and_compacted(table: IcebergTable) -> None:
 REMOVED = [whole_file_deleted, all_replaced, deleted_and_compacted]
 
 
+@pytest.mark.sampled(5)
 @METHODS
 @pytest.mark.parametrize("meanwhile", REMOVED)
 def test_rows_that_others_removed_with_their_files_are_not_added_again(

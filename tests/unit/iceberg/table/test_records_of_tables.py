@@ -75,6 +75,7 @@ def expire(table: Any) -> None:
     table.expire_snapshots(older_than="1 ms", retain_min=1)
 
 
+@pytest.mark.sampled(4)
 @FORMATS
 @LEAVES
 @pytest.mark.parametrize("is_old", [False, True])
@@ -182,6 +183,7 @@ def streamed(table: Any, consumer: str) -> list[int]:
     return sorted(keys)
 
 
+@pytest.mark.sampled(4)
 @FORMATS
 @LEAVES
 @pytest.mark.parametrize("is_old", [False, True])
@@ -282,6 +284,7 @@ def record_run(table: Any, key: int) -> lake.RunRecord:
     return record
 
 
+@pytest.mark.sampled(4)
 @FORMATS
 @LEAVES
 @pytest.mark.parametrize("is_old", [False, True])

@@ -38,6 +38,7 @@ OPTIONS: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @dataclass
 class Replay:
     """A table, and its transactions as functions that change a dict."""
