@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -34,6 +35,7 @@ from lakeformat.paimon.partitions.live import live_partitions
 from lakeformat.paimon.partitions.mark_done import remove_marks
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.tables.driver import Round, Steps, carry_out
+from lakeformat.tables.moment import to_millis
 from lakeformat.tables.past_time import PastTime, past_millis
 from lakeformat.tables.time_format import fill_pattern, time_format
 from lakeformat.types.duration_text import exact_duration
@@ -112,6 +114,21 @@ class ExpireRequest:
             )
         return found
 
+    def older_than(self, rules: ExpireRules, now_millis: int) -> datetime:
+        """Return the local time before which partitions expire.
+
+        A point in time has the offset that this machine had then. An age counts on the local clock,
+        as in Java, so with an age of one day the partition of today never expires.
+        """
+        asked = self.expiration_time
+        try:
+            if asked is not None and not isinstance(asked, timedelta):
+                with suppress(InvalidRequestError):  # an age such as "7 d"
+                    return local_wall_clock(to_millis(asked))
+            return local_wall_clock(now_millis) - rules.expiration
+        except (OverflowError, OSError, ValueError):
+            return datetime.min  # noqa: DTZ901 - a wall clock, as files have it
+
 
 def expire_partitions(
     handle: TableHandle, request: ExpireRequest, *, dry_run: bool = False
@@ -124,11 +141,7 @@ def expire_partitions(
     rules = request.rules(handle)
     if not dry_run:
         require_allowed(handle, Operation.COMMIT)
-    now = local_wall_clock(handle.environment.now_millis())
-    try:
-        older_than = now - rules.expiration
-    except OverflowError:
-        older_than = datetime.min  # noqa: DTZ901 - a wall clock, as files have it
+    older_than = request.older_than(rules, handle.environment.now_millis())
     run = _PartitionExpiry(handle, rules, older_than)
     if dry_run:
         run.plan()

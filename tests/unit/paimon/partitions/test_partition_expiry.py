@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -146,7 +146,7 @@ def test_dates_are_read_as_sql_writes_them_whatever_their_directory_is_called(ca
     assert table.scan().to_arrow()["id"].to_pylist() == [1]
 
 
-@pytest.fixture(params=["UTC", "Asia/Tokyo", "America/New_York"])
+@pytest.fixture(params=["UTC", "Asia/Tokyo", "America/New_York", "Australia/Sydney"])
 def zone(request, monkeypatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
@@ -167,6 +167,30 @@ def test_instants_expire_at_their_age_in_every_time_zone(catalog, digits):
     table.write(pa.table({"id": range(6), "at": at.cast(kind)}))
     table.expire_partitions(expiration_time="1 d")
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 4]
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("limit", ["2023-07-01", datetime(2023, 7, 1, tzinfo=UTC), 1688169600000])
+def test_a_given_time_has_the_offset_of_its_own_season(catalog, limit):
+    """``NOW`` is in November: New York and Sydney have changed their clocks since the limit."""
+    columns = [("id", "BIGINT"), ("at", "TIMESTAMP_LTZ(3)")]
+    table = catalog.create_table("shop.instants", columns, partition_by=["at"])
+    at = [datetime(2023, 7, 1, tzinfo=UTC) + timedelta(minutes=each) for each in (-30, 0, 30)]
+    table.write(pa.table({"id": range(3), "at": pa.array(at, pa.timestamp("ms", "UTC"))}))
+    report = table.expire_partitions(expiration_time=limit)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert report.older_than == f"{local_wall_clock(1688169600000)}"
+
+
+@pytest.mark.usefixtures("zone")
+def test_today_does_not_expire_with_an_age_of_a_day_that_has_25_hours(tmp_path):
+    late = int(datetime(2023, 11, 6, 4, 30, tzinfo=UTC).timestamp() * 1000)  # 23:30 in New York
+    world = replace(SYSTEM, now_millis=lambda: late)
+    catalog = lake.open_catalog(str(tmp_path), environment=world)
+    catalog.create_database("shop")
+    today = f"{local_wall_clock(late):%Y-%m-%d}"
+    table = filled(catalog, [today])
+    assert table.expire_partitions(expiration_time="1 d").expired == ()
 
 
 def test_blanks_at_the_end_of_a_char_value_are_ignored(catalog):
