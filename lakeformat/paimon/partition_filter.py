@@ -26,7 +26,13 @@ from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["PartitionFilter", "some_partitions", "these_partitions", "without_padding"]
+__all__ = [
+    "PartitionFilter",
+    "is_exact",
+    "some_partitions",
+    "these_partitions",
+    "without_padding",
+]
 
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
@@ -137,7 +143,7 @@ def _value(value: Any, field: DataField, default: str) -> pa.Array:
         raise InvalidRequestError(
             f"{value!r} is not a value of the partition column {field.name!r}: {reason}"
         ) from None
-    if text is not None and not _says(text, found):
+    if text is not None and not is_exact(text, found):
         raise InvalidRequestError(
             f"{value!r} is not a value of the partition column {field.name!r}: its type "
             f"{type_to_json(field.type)} changes it to {found[0].as_py()!r}; give the exact value"
@@ -153,7 +159,7 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _says(text: str, found: pa.Array) -> bool:
+def is_exact(text: str, found: pa.Array) -> bool:
     """Return True if the cast from ``text`` lost nothing.
 
     Integers, decimals and texts are compared. Other types are not, because one value has several

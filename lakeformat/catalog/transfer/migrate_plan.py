@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from lakeformat.files.field_ids import PARQUET_ID
 from lakeformat.files.file_format import FileFormat
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.partition_filter import is_exact
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import Storage, resolve
 from lakeformat.types.arrow_types import (
@@ -26,7 +28,8 @@ from lakeformat.types.arrow_types import (
 from lakeformat.types.casts import cast_array
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import parse_type, type_to_json
-from lakeformat.types.types import STRING, DataField
+from lakeformat.types.types import STRING, DataField, DataType
+from lakeformat.types.value_text import cast_text
 from lakeformat.types.values import values_from_arrow
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
+_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 _UNSTORABLE = "its path has a character that data-file.external-paths cannot hold, such as a comma"
 
 
@@ -113,22 +117,42 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
     """Return the value of each partition column for a file, as an array with one element.
 
-    A directory whose name is not a value of the column's type raises ``InvalidRequestError``.
+    A directory whose name is not a value of the column's type, or which the type would change,
+    raises ``InvalidRequestError``.
     """
-    by_name = {field.name: field for field in schema.fields}
+    types = {field.name: field.type for field in schema.fields}
     found = {}
     for key, text in zip(schema.partition_keys, file.values, strict=True):
         null = text in (HIVE_NULL, schema.table_options.partition_default_name)
         value = pa.array([None if null else text], pa.string())
         try:
-            found[key] = cast_array(value, STRING, by_name[key].type)
+            found[key] = cast_array(value, STRING, types[key])
+            if not null:
+                _require_same(text, found[key], types[key])
         except LakeError as reason:
             raise InvalidRequestError(
                 f"{file.uri}: {text!r} is not a value of partition column {key!r}, which is "
-                f"{type_to_json(by_name[key].type)}: {reason}; rename the directory, or choose "
+                f"{type_to_json(types[key])}: {reason}; rename the directory, or choose "
                 "another type in partition_types (lake migrate --partition)"
             ) from None
     return found
+
+
+def _require_same(text: str, found: pa.Array, wanted: DataType) -> None:
+    """Raise ``InvalidRequestError`` if the cast from ``text`` to ``found`` changed the value."""
+    kind, fraction = found.type, text.partition(".")[2]
+    is_number = text.lstrip("-").isdecimal()
+    if pa.types.is_date(kind):
+        # The cast ignores a time of day, and reads a number as days since 1970.
+        is_same = re.fullmatch(r"[0:. ]*", text.strip().partition(" ")[2]) and not is_number
+    elif pa.types.is_temporal(kind):
+        # The cast ignores more digits than the type has, and reads a number as time since 1970.
+        is_same = not fraction[_DIGITS[kind.unit] :].strip("0") and not is_number
+    else:
+        is_same = is_exact(text, found)
+    if not is_same:
+        shown = cast_text(found, wanted)[0].as_py()
+        raise InvalidRequestError(f"the type would change it to {shown!r}")
 
 
 def partition_of(schema: TableSchema, file: MigratedFile) -> bytes:

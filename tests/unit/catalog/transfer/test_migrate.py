@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -143,6 +144,50 @@ def test_a_name_in_two_directories_of_one_value_is_copied(catalog, source, kind,
     table = catalog.table("shop.new")
     table.delete("id = 0")
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 10, 11]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "changed"),
+    [
+        ("INT", "1.9", "1"),
+        ("DECIMAL(3, 2)", "1.256", "1.26"),
+        ("DATE", "2024-01-31 10%3A30%3A00", "2024-01-31"),
+        ("DATE", "2024", "1975-07-18"),
+        ("DATE", "20240131", ""),
+        ("TIMESTAMP(3)", "2024-01-31 10%3A30%3A00.1234", "2024-01-31 10:30:00.123"),
+        ("TIMESTAMP_LTZ(6)", "2024-01-31 10%3A30%3A00.1234567", "2024-01-31 10:30:00.123456"),
+        ("TIMESTAMP(6)", "20240131", "1970-01-01 00:00:20.240131"),
+    ],
+)
+def test_a_directory_whose_value_its_type_would_change_is_refused(
+    catalog, source, kind, text, changed
+):
+    put(source / f"p={text}" / "a.parquet")
+    with pytest.raises(lake.InvalidRequestError, match=r"is not a value of partition") as error:
+        lake.migrate_directory(catalog, str(source), "shop.new", partition_types={"p": kind})
+    assert f"the type would change it to '{changed}" in str(error.value)
+    assert catalog.list_tables("shop") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("INT", "1.0", 1),
+        ("DECIMAL(3, 2)", "1.250", Decimal("1.25")),
+        ("DATE", "2024-01-31 00%3A00%3A00.0", date(2024, 1, 31)),
+        ("DATE", "9999-12-31", date(9999, 12, 31)),
+        (
+            "TIMESTAMP(3)",
+            "2024-01-31 10%3A30%3A00.120000",
+            datetime(2024, 1, 31, 10, 30, 0, 120000),
+        ),
+        ("TIMESTAMP(3)", "2024-01-31", datetime(2024, 1, 31)),
+    ],
+)
+def test_a_directory_may_spell_its_value_in_another_way(catalog, source, kind, text, value):
+    put(source / f"p={text}" / "a.parquet")
+    lake.migrate_directory(catalog, str(source), "shop.new", partition_types={"p": kind})
+    assert {row["p"] for row in rows(catalog.table("shop.new"))} == {value}
 
 
 def test_files_of_other_columns_are_converted_without_changing_a_value(catalog, source):
