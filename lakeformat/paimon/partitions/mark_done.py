@@ -61,9 +61,17 @@ def mark_partitions_done(
     Raise InvalidRequestError unless each partition is given by the values of all partition columns.
     Raise NotFoundError for a partition without rows, unless ``allow_empty`` is True. ``actions``
     replaces the option ``partition.mark-done-action``; raise UnsupportedError for an action that
-    only other engines carry out.
+    only other engines carry out. Raise InvalidRequestError on a branch, as all marks belong to the
+    main branch; a dry run reads them there.
     """
     asked = _checked_actions(handle, actions)
+    if not dry_run and handle.layout.branch != MAIN_BRANCH:
+        raise InvalidRequestError(
+            "partitions can only be marked as done from main, but this is branch "
+            f"{handle.layout.branch!r} of {handle.uri}: programs that wait for a mark read the "
+            "rows of main. Nothing was marked. Get the rows into main, then open the table without "
+            "a branch and mark the partitions"
+        )
     found = _rows(handle, _checked(handle, partitions), allow_empty=allow_empty)
 
     def mark(path: str) -> DonePartition:

@@ -197,6 +197,18 @@ def test_a_drop_on_a_branch_keeps_the_marks_of_main(table):
     assert marks(table) == ["dt=a/h=1/_SUCCESS"]
 
 
+def test_a_partition_is_not_marked_through_a_branch(table):
+    """Programs that wait for the mark would read main, which does not have the rows."""
+    table.branches.create("trial", snapshot=1)
+    trial = lake.open_table(table.location, branch="trial")
+    with pytest.raises(lake.InvalidRequestError, match=r"from main, but this is branch 'trial'"):
+        mark(trial)
+    assert marks(table) == []
+    assert mark(trial, dry_run=True).repeated is False
+    mark(table)
+    assert mark(trial, dry_run=True).repeated is True
+
+
 def test_marks_that_cannot_be_deleted_are_logged_and_the_drop_succeeds(table, monkeypatch, caplog):
     mark(table)
 
