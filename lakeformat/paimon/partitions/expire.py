@@ -13,14 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import head_of
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
@@ -32,7 +30,7 @@ from lakeformat.paimon.options.option import Option
 from lakeformat.paimon.partition_filter import these_partitions
 from lakeformat.paimon.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
 from lakeformat.paimon.partitions.live import live_partitions
-from lakeformat.paimon.partitions.mark_done import remove_marks
+from lakeformat.paimon.partitions.mark_done import remove_marks_of_emptied
 from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.tables.driver import Round, Steps, carry_out
 from lakeformat.tables.moment import to_millis
@@ -220,8 +218,7 @@ class _PartitionExpiry:
         if report.snapshot_id is not None:
             self._snapshot_ids.append(report.snapshot_id)
         self._done += batch
-        paths = [each.partition.path for each in batch]
-        in_parallel(self.handle, partial(remove_marks, self.handle), paths)
+        remove_marks_of_emptied(self.handle, report)
 
     def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
         plan = self._plan

@@ -35,7 +35,7 @@ from lakeformat.tables.json_file import NO_JSON
 from lakeformat.types.type_rules import is_list
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["mark_partitions_done", "remove_marks", "remove_marks_of_emptied"]
+__all__ = ["mark_partitions_done", "remove_marks_of_emptied"]
 
 _log = logging.getLogger(__name__)
 SUCCESS_FILE = "_SUCCESS"
@@ -99,13 +99,8 @@ def mark_partitions_done(
     return report
 
 
-def remove_marks(handle: TableHandle, path: str) -> None:
-    """Delete the marks of a partition whose rows were deleted; log a warning if this fails.
-
-    Deletions on a branch keep them, as they belong to the main branch.
-    """
-    if handle.layout.branch != MAIN_BRANCH:
-        return
+def _remove_marks(handle: TableHandle, path: str) -> None:
+    """Delete the marks of a partition whose rows were deleted; log a warning if this fails."""
     storage = handle.storage
     file, directory = _success_file(handle, path), _done_directory(handle, path)
     try:
@@ -126,7 +121,8 @@ def remove_marks(handle: TableHandle, path: str) -> None:
 def remove_marks_of_emptied(handle: TableHandle, report: CommitReport) -> None:
     """Delete the marks of the partitions whose rows a commit has deleted.
 
-    Keep the marks of partitions that have new rows since, and all marks after a commit to a branch.
+    Keep the marks of partitions that have new rows since. After a commit to a branch keep all
+    marks, as they belong to the main branch.
     """
     if not handle.schema.partition_keys or handle.layout.branch != MAIN_BRANCH:
         return
@@ -141,7 +137,7 @@ def remove_marks_of_emptied(handle: TableHandle, report: CommitReport) -> None:
             *(handle.uri, sentence(error)),
         )
         return
-    in_parallel(handle, partial(remove_marks, handle), paths)
+    in_parallel(handle, partial(_remove_marks, handle), paths)
 
 
 def _emptied(handle: TableHandle, report: CommitReport) -> list[str]:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -269,6 +271,23 @@ def test_a_mark_that_a_partition_is_done_goes_with_it(catalog):
     table.expire_partitions(expiration_time="7 d")
     assert not storage.directory_exists("/".join([directory[0], directory[2]]))
     assert not success.exists()
+
+
+def test_a_mark_of_a_partition_that_was_filled_again_after_the_commit_is_kept(catalog, monkeypatch):
+    table = filled(catalog, [day(10), day(9)])
+    days = [{"dt": day(10)}, {"dt": day(9)}]
+    table.mark_partitions_done(days)
+
+    def commit_and_fill(*args, **how) -> CommitReport:
+        report = commit_messages(*args, **how)
+        table.write(pa.table({"id": [7], "dt": [day(10)]}))
+        table.mark_partitions_done(days[:1])
+        return report
+
+    monkeypatch.setattr("lakeformat.paimon.partitions.expire.commit_messages", commit_and_fill)
+    table.expire_partitions(expiration_time="7 d")
+    found = table.mark_partitions_done(days, allow_empty=True, dry_run=True).partitions
+    assert [(each.rows, each.repeated) for each in found] == [(1, True), (0, False)]
 
 
 @pytest.mark.parametrize(
