@@ -307,6 +307,25 @@ def test_an_old_row_of_java_is_taken_over_at_once_when_it_is_old_in_every_time_z
         assert world.sleeps == []
 
 
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_stricter_isolation_by_default_does_not_stop_who_competes(postgres, level):
+    name = postgres.make_database()
+    postgres.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{level}'")
+    assert postgres.execute("SHOW transaction_isolation", name) == [(level,)]
+    database = SqlDatabase(parse_database_uri(postgres.url(name)))
+    create_missing_tables(database, lock_key_length=255)
+    java_takes_the_lock(database)
+    update = text(f"UPDATE {LOCKS_NAME} SET expire_time_seconds = expire_time_seconds + 1")
+    for connection in (database.writing("try"), database.connect_apart()):
+        with connection as mine:
+            mine.execute(text(f"SELECT * FROM {LOCKS_NAME}"))
+            execute(database, str(update))
+            assert mine.execute(update).rowcount == 1
+            mine.commit()
+    assert rows(database) == [(f"jdbc.{KEY}", LEASE + 4)]
+    database.close()
+
+
 @pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])
 def test_hosts_in_other_time_zones_agree_on_how_old_a_lock_is(postgres, zone):
     uri = postgres.new_database()

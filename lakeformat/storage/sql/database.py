@@ -184,6 +184,10 @@ def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
             "timeout": address.busy_seconds,
             "check_same_thread": False,
         }
+    else:
+        # The statements about locks and pointers are written for this level. At a stricter default
+        # of the database, two programs that compete would fail instead of waiting.
+        settings["isolation_level"] = "READ COMMITTED"
     engine = create_engine(address.url, hide_parameters=True, **settings)
     if sqlite:
         _begin_ourselves(engine)
