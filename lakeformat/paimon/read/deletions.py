@@ -70,7 +70,7 @@ class DeletedRows:
         The arguments of the function are the position of the first row, and the number of rows.
         Raise CorruptTableError if the deletion vector is damaged.
         """
-        vector = self._vector(file)
+        vector = self.vector(file)
         return None if vector is None else partial(keep_mask, vector)
 
     def count(self, file: ManifestEntry) -> int:
@@ -78,7 +78,7 @@ class DeletedRows:
 
         Raise CorruptTableError if its deletion vector is damaged.
         """
-        vector = self._vector(file)
+        vector = self.vector(file)
         return 0 if vector is None else vector.cardinality
 
     def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
@@ -88,7 +88,7 @@ class DeletedRows:
         """
         return dict(self._of_bucket((partition, bucket)))
 
-    def _vector(self, file: ManifestEntry) -> DeletionVector | None:
+    def vector(self, file: ManifestEntry) -> DeletionVector | None:
         """Return the deletion vector of a data file; None if no row is deleted.
 
         Raise CorruptTableError if the vector deletes a row that the file does not have.

@@ -27,6 +27,7 @@ __all__ = [
     "chain_sections",
     "merged_buckets",
     "merges_postponed_rows",
+    "postponed_partitions",
     "reports_postponed_rows",
     "split_off_postponed",
 ]
@@ -51,6 +52,11 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
     return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER
 
 
+def postponed_partitions(entries: Iterable[ManifestEntry]) -> set[bytes]:
+    """Return the partitions that have postponed rows."""
+    return {entry.partition for entry in entries if entry.bucket == POSTPONE_BUCKET}
+
+
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
@@ -58,7 +64,7 @@ def merged_buckets(
 
     ``level_zero=True`` includes level-0 files even if batch reads of the table skip them.
     """
-    postponed = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
+    postponed = postponed_partitions(files)
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in files:
         if entry.partition in postponed:

@@ -25,6 +25,7 @@ from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows, find_vectors
 from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
+from lakeformat.paimon.read.postponed_rows import postponed_partitions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.row_kinds import DELETE
 
@@ -63,7 +64,7 @@ def with_kept_files(
     added = {entry.identity for entry in left if entry.kind is FileKind.ADD}
     live = live_files({partition for partition, _ in places})
     kept = [entry for entry in live if entry.identity not in added]
-    postponed = _postponed([*left, *kept])
+    postponed = postponed_partitions([*left, *kept])
     kept = [
         entry
         for entry in kept
@@ -81,7 +82,7 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
     ``entries`` are those of ``with_kept_files``. A partition with postponed rows, which may have
     any key, is one group.
     """
-    postponed = _postponed(entries)
+    postponed = postponed_partitions(entries)
     buckets: dict[tuple[FileKind, bytes, int], list[ManifestEntry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.kind is FileKind.ADD):
         bucket = POSTPONE_BUCKET if entry.partition in postponed else entry.bucket
@@ -104,10 +105,6 @@ def _unpaired(changed: Sequence[ManifestEntry]) -> list[ManifestEntry]:
         if before is None or before.kind is entry.kind:
             found[entry.identity] = entry
     return [*found.values()]
-
-
-def _postponed(entries: Iterable[ManifestEntry]) -> set[bytes]:
-    return {entry.partition for entry in entries if entry.bucket == POSTPONE_BUCKET}
 
 
 def _with_other_vectors(

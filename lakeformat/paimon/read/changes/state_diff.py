@@ -7,7 +7,7 @@ batches of each sorted run.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
@@ -24,15 +24,20 @@ from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.merge.streams import rounds_of
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.options.kinds import UNAWARE_BUCKET
+from lakeformat.paimon.options.kinds import POSTPONE_BUCKET, UNAWARE_BUCKET
 from lakeformat.paimon.partition import partition_name
-from lakeformat.paimon.read.buckets import skips_level_zero
+from lakeformat.paimon.read.buckets import visible_buckets
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
 from lakeformat.paimon.read.equal_rows import equal_rows
 from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.postponed_rows import (
+    merged_buckets,
+    merges_postponed_rows,
+    postponed_partitions,
+)
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.groups import KeyGroups, Mask
 from lakeformat.rows.prune import on_columns
@@ -148,15 +153,19 @@ class StateDiff:
 
     def _joined(self, old: _StateFiles, new: _StateFiles, place: _Place) -> Iterator[_Joined]:
         schema = self.handle.schema
-        by_new_files = not self.keep_deletes and _newest_file_decides(schema)
+        # A new file in a bucket may be older than rows that are postponed in both states.
+        is_postponed = place[1] == POSTPONE_BUCKET
+        by_new_files = not (self.keep_deletes or is_postponed) and _newest_file_decides(schema)
         sides = _of_new_files(schema, old, new, place) if by_new_files else None
         whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
         return _rounds(schema, *(sides or whole))
 
     def _states(self) -> tuple[_StateFiles, _StateFiles]:
+        # Postponed rows may have any key, so the whole partition is compared at once.
+        whole = postponed_partitions([*self.files_before, *self.files_after])
         return (
-            _StateFiles(self.handle, self.before, self.files_before),
-            _StateFiles(self.handle, self.after, self.files_after),
+            _StateFiles(self.handle, self.before, self.files_before, whole),
+            _StateFiles(self.handle, self.after, self.files_after, whole),
         )
 
 
@@ -166,27 +175,38 @@ def _files_of(
     if snapshot is None:
         return ()
     conditions = () if asked.where is None else asked.where.conditions()
-    # Values of non-key columns are only known after the merge.
-    conditions = on_columns(conditions, handle.schema.primary_keys)
-    found = plan_files(handle, snapshot, conditions=conditions)
-    hidden = 0 if skips_level_zero(handle.schema) else None
-    return tuple(entry for entry in found if entry.bucket >= 0 and entry.file.level != hidden)
+    merges_postponed = merges_postponed_rows(handle.schema)
+    # Values of non-key columns are only known after the merge, keys of postponed rows are unsorted.
+    keys = handle.schema.partition_keys if merges_postponed else handle.schema.primary_keys
+    found = plan_files(handle, snapshot, conditions=on_columns(conditions, keys))
+    group = merged_buckets if merges_postponed else visible_buckets
+    return tuple(entry for files in group(handle.schema, found) for entry in files)
 
 
-def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEntry]]:
+def _by_place(
+    entries: Iterable[ManifestEntry], whole: Container[bytes]
+) -> dict[_Place, list[ManifestEntry]]:
     found: dict[_Place, list[ManifestEntry]] = {}
     for entry in entries:
-        found.setdefault((entry.partition, entry.bucket), []).append(entry)
+        bucket = POSTPONE_BUCKET if entry.partition in whole else entry.bucket
+        found.setdefault((entry.partition, bucket), []).append(entry)
     return found
 
 
 class _StateFiles:
-    """The files of one snapshot by bucket, and a reader of their merged rows."""
+    """The files of one snapshot by bucket, and a reader of their merged rows.
+
+    Each of the partitions ``whole`` counts as one bucket.
+    """
 
     def __init__(
-        self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
+        self,
+        handle: TableHandle,
+        snapshot: Snapshot | None,
+        entries: Iterable[ManifestEntry],
+        whole: Container[bytes],
     ) -> None:
-        self.buckets = _by_place(entries)
+        self.buckets = _by_place(entries, whole)
         self._deleted = DeletedRows(handle, ())
         if snapshot is not None:
             self._deleted = find_deleted_rows(handle, snapshot)
@@ -198,9 +218,9 @@ class _StateFiles:
 
         A file with equal identity and vector has the same rows in two snapshots.
         """
-        vectors = self._deleted.vectors(*place)
-        found = self.buckets.get(place, ())
-        return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
+        return {
+            entry.identity: self._deleted.vector(entry) for entry in self.buckets.get(place, ())
+        }
 
     def rows(
         self,
@@ -312,11 +332,16 @@ def _newest_file_decides(schema: TableSchema) -> bool:
     return options.merge_engine == _DEDUPLICATE and not options.sequence_field
 
 
-def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry]) -> None:
-    """Raise UnsupportedError if a partition has different bucket counts in the two states."""
+def _require_same_buckets(handle: TableHandle, entries: Sequence[ManifestEntry]) -> None:
+    """Raise UnsupportedError if a partition has different bucket counts in the two states.
+
+    A partition with postponed rows is compared as a whole, with any bucket counts.
+    """
     found: dict[bytes, set[int]] = {}
+    whole = postponed_partitions(entries)
     for entry in entries:
-        found.setdefault(entry.partition, set()).add(entry.total_buckets)
+        if entry.partition not in whole:
+            found.setdefault(entry.partition, set()).add(entry.total_buckets)
     changed = next((each for each in found.items() if len(each[1]) > 1), None)
     if changed is not None:
         partition, counts = changed

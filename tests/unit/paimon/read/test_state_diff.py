@@ -102,8 +102,10 @@ def test_it_comes_in_pieces_in_the_order_of_keys(history):
         {"deletion-vectors.enabled": "true"},
         {"deletion-vectors.enabled": "true", "deletion-vectors.merge-on-read": "true"},
         {"merge-engine": "first-row"},
+        {"bucket": "-2", "postpone.merge-on-read": "true"},
+        {"bucket": "-2"},
     ],
-    ids=["deletion vectors", "merge on read", "first row"],
+    ids=["deletion vectors", "merge on read", "first row", "postponed", "hidden while postponed"],
 )
 def test_a_difference_has_the_rows_that_scans_of_the_two_states_show(options):
     """Some scans do not show rows of level 0 before a compaction."""
@@ -127,6 +129,48 @@ def test_a_difference_has_the_rows_that_scans_of_the_two_states_show(options):
         assert (
             before | dict(zip(*found.select(["k", "v"]).to_pydict().values(), strict=True)) == after
         )
+
+
+@pytest.mark.parametrize("where", [None, "p = 'a' AND k = 2"])
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_difference_merges_postponed_rows_as_scans_do(vectors, where):
+    """A partition with postponed rows may have other bucket counts in the two states."""
+    rows = KeyedRows(
+        {
+            "bucket": "-2",
+            "postpone.merge-on-read": "true",
+            "postpone.default-bucket-num": "2",
+            "deletion-vectors.enabled": vectors,
+        },
+        partitioned=True,
+    )
+    rows.commit(("+I", "a", 1, "old"), ("+I", "a", 2, "old"), ("+I", "b", 1, "old"))
+    rows.table.compact()
+    rows.commit(("+I", "a", 1, "new"), ("+I", "a", 3, "old"), ("-D", "a", 2, "old"))
+    rows.commit(("+I", "a", 2, "new"), ("-D", "b", 1, "old"), ("+I", "b", 2, "new"))
+    rows.table.compact()
+    rows.commit(("-D", "a", 3, "old"), ("+I", "b", 2, "new"))
+    rows.table.rescale(bucket=3)
+    rows.commit(("+I", "a", 4, "new"), ("+I", "b", 1, "new"))
+    audit_log = rows.catalog.table("shop.t$audit_log")
+    last = rows.table.latest_snapshot().id
+    for first, until in combinations(range(1, last + 1), 2):
+        before, after = (
+            set(_tuples(rows.table.scan(snapshot=number, where=where))) for number in (first, until)
+        )
+        kept = {row[:2] for row in after}
+        new = {("+I", *row) for row in after - before}
+        deleted = {("-D", *row) for row in before if row[:2] not in kept}
+        changes = audit_log.changes(first, until, "diff", where=where)
+        found = _tuples(changes)
+        assert sorted(found) == sorted(new | deleted)
+        assert sorted(row for part in changes.parts() for row in _tuples(part)) == sorted(found)
+        without_deletes = _tuples(rows.table.changes(first, until, "diff", where=where))
+        assert new <= set(without_deletes) <= {("+I", *row) for row in after}
+
+
+def _tuples(rows: lake.Rows) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in rows.to_arrow().to_pylist()]
 
 
 def _shown(table: lake.Table, snapshot: int) -> dict[int, str]:
