@@ -152,7 +152,7 @@ class MergeModel:
         function = options.get("aggregate-function", default)
         if name in names_of(self.options.get("sequence.field", "")):
             function = "last_value"
-        if name in self.primary_key:
+        if name in (*self.primary_key, *self.partition_keys):
             function = "primary-key"
         return Aggregator(function, self.types[name], options)
 
@@ -162,7 +162,11 @@ class MergeModel:
             for option, value in self.options.items()
             if option.endswith(".sequence-group")
         }
-        merge = _PartialUpdate(self, {g: names_of(value) for g, value in groups.items()})
+        kept = {
+            group: [name for name in names_of(value) if name not in self.partition_keys]
+            for group, value in groups.items()
+        }
+        merge = _PartialUpdate(self, kept)
         for _, kind, new in records:
             if kind in RETRACTS:
                 merge.retract(kind, new)

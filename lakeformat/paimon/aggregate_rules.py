@@ -78,7 +78,8 @@ def _value_columns(schema: TableSchema) -> list[str]:
     options = schema.table_options
     if options.merge_engine not in _AGGREGATE:
         return []
-    others = {*schema.primary_keys, *(name.strip() for name in options.sequence_field)}
+    sequence = (name.strip() for name in options.sequence_field)
+    others = {*schema.primary_keys, *schema.partition_keys, *sequence}
     return [name for name in schema.column_names if name not in others]
 
 

@@ -55,7 +55,8 @@ class Aggregation:
         for field in schema.fields:
             if field.name in sequence:
                 functions[field.name] = PositionFunction("last_value", field.name)
-            elif field.name in schema.primary_keys:
+            # A key keeps its partition, so a partition column has one value, as key columns do.
+            elif field.name in (*schema.primary_keys, *schema.partition_keys):
                 functions[field.name] = kept_key(field.name)
             else:
                 name = options.aggregate_function_of(field.name) or DEFAULT_FUNCTION

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakeformat.paimon.merge.deduplicate import Deduplicate
@@ -77,7 +78,12 @@ def _partial_update_rules(schema: TableSchema) -> PartialUpdateRules:
 
     check_partial_update(schema)  # another writer may have created the table
     options = schema.table_options
-    groups = sequence_groups(schema)
+    # A key keeps its partition, so partition columns never change.
+    kept = schema.partition_keys
+    groups = tuple(
+        replace(group, protected=tuple(name for name in group.protected if name not in kept))
+        for group in sequence_groups(schema)
+    )
     protected = {name for group in groups for name in group.protected}
     functions = {
         field.name: aggregate_function(name, field, options)

@@ -99,6 +99,52 @@ def test_engines_that_fold_rows_leave_the_key_where_it_is(catalog, engine):
     assert content(table) == [("mon", 1, 1, "b"), ("wed", 2, 5, "c")]
 
 
+SUMS = {"fields.default-aggregate-function": "sum"}
+
+
+@pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
+@pytest.mark.parametrize(
+    ("engine", "options", "kinds"),
+    [
+        ("aggregation", SUMS, ["+I", "+I"]),
+        ("aggregation", {"fields.v.aggregate-function": "sum"}, ["+I", "-D"]),
+        ("aggregation", {"fields.p.aggregate-function": "sum"}, ["+I", "+I"]),
+        ("partial-update", {"fields.w.sequence-group": "p,v", **SUMS}, ["+I", "+I"]),
+        ("partial-update", {"fields.w.sequence-group": "p,v"}, ["+I", "-D"]),
+    ],
+)
+def test_partition_columns_are_never_aggregated(catalog, engine, options, kinds, producer):
+    """Otherwise a row would show another partition than the one in which filters look for it."""
+    table = catalog.create_table(
+        "shop.t",
+        [("p", "INT"), ("k", "INT NOT NULL"), ("w", "INT"), ("v", "INT")],
+        primary_key=["k"],
+        partition_by=["p"],
+        options={"merge-engine": engine, "changelog-producer": producer, **options},
+    )
+    one = pa.array([1], pa.int32())
+    for kind in kinds:
+        table.write(pa.table({"p": one, "k": one, "w": one, "v": one}), [kind])
+    for _ in range(2):
+        assert table.scan().to_arrow()["p"].to_pylist() == [1]
+        assert table.scan(where="p = 1").count() == table.scan(partitions={"p": 1}).count() == 1
+        table.compact()
+    changes = table.changes(0).to_arrow()
+    assert changes["p"].unique().to_pylist() == [1]
+
+
+def test_partition_columns_do_not_make_a_repeated_write_count_twice(catalog):
+    columns = [("p", "INT"), ("k", "INT NOT NULL"), ("v", "INT")]
+    table = catalog.create_table(
+        "shop.t",
+        columns,
+        primary_key=["k"],
+        partition_by=["p"],
+        options={"merge-engine": "aggregation", "fields.p.aggregate-function": "sum"},
+    )
+    assert table.replaces_repeated_rows
+
+
 def test_a_first_row_stays_whether_it_was_compacted_or_not(catalog):
     table = crossing(catalog, "first-row")
     table.write(rows(("mon", 1, 1, "a"), ("tue", 1, 2, "b")))
