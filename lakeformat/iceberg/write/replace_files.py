@@ -8,18 +8,19 @@ files, so new position deletes are a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
+from lakeformat.iceberg.metadata.manifest import EQUALITY_DELETES, live_entries, read_entries
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.delete_index import EVERYWHERE
+from lakeformat.iceberg.read.entry_columns import is_unpartitioned, scopes
 from lakeformat.iceberg.read.planned_files import PlannedFile
 from lakeformat.iceberg.write.counts import FileCounts, partition_count
 from lakeformat.iceberg.write.file_changes import added_manifest
@@ -52,8 +53,8 @@ class ReplaceFiles:
     def __call__(self, base: Base) -> FileChange:
         """Return the change for the newest snapshot.
 
-        Raise ``CommitConflictError`` if an old file was removed, or has new deletes that would not
-        apply to the new files.
+        Raise ``CommitConflictError`` if an old file was removed, or if new deletes apply only to
+        the old or only to the new files.
         """
         self._plan.require_history(base)
         of_deletes = pc.equal(base.manifests.column("content"), _DELETES)
@@ -97,12 +98,36 @@ class ReplaceFiles:
 
     def _require_no_new_deletes(self, base: Base, deletes: pa.Table) -> None:
         """Raise ``CommitConflictError`` if a newer delete applies to an old file but would not
-        apply to the new file.
+        apply to the new file, or the other way round.
         """
-        newer = _newer(base, deletes, self.snapshot.sequence_number)
+        newer = [*_newer(base, deletes, self.snapshot.sequence_number)]
         for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
             if not (delete.equality_ids and self._follows(file, delete.scope)):
                 raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
+        if any(file.spec_id != self.planned.default_spec_id for file in self.files):
+            self._require_none_in_new_partitions(newer)
+
+    def _require_none_in_new_partitions(
+        self, deletes: Iterable[tuple[PartitionSpec, pa.Table]]
+    ) -> None:
+        """Raise ``CommitConflictError`` if one of ``deletes`` is an equality delete in a partition
+        of the new files.
+
+        It does not apply to old files of another partition spec, but would apply to the new files.
+        """
+        places = set(scopes(self.added))
+        for spec, entries in deletes:
+            if is_unpartitioned(spec):  # such a delete applies to the old files, too
+                continue
+            equality = entries.filter(pc.equal(entries["content"], EQUALITY_DELETES))
+            for path, place in zip(
+                equality["file_path"].to_pylist(), scopes(equality), strict=True
+            ):
+                if place in places:
+                    raise self._plan.conflict(
+                        f"rows were deleted by {path} in a partition to which files of an older "
+                        "partition spec move"
+                    )
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:
         """Return True if an equality delete that applies to an old file also applies to the new

@@ -171,20 +171,50 @@ def test_rows_inserted_again_after_a_delete_by_value_are_kept(storage):
 def test_a_delete_by_value_in_an_older_spec_is_a_conflict(storage):
     """The delete belongs to a partition of the old spec, in which the new files are not."""
     handle = filled(storage, partition={"k": "identity"})
-    other_spec = PartitionSpec(1, (PartitionField((1,), 1001, "id_part", "identity"),))
-
-    def with_new_spec(loaded):
-        specs = (*loaded.metadata.partition_specs, other_spec)
-        return replace(
-            loaded.metadata, partition_specs=specs, default_spec_id=1, last_partition_id=1001
-        )
-
-    commit_metadata(handle, with_new_spec)
+    partition_by(handle, PartitionField((1,), 1001, "id_part", "identity"))
     meanwhile(handle, lambda other: delete_by_key(other, 0, partition={"k_part": "k0"}))
     report = compact(handle)
     assert report.rounds == 2
     assert ids_of(handle) == [1, 2, 3, 4, 5]
     assert {each["spec_id"] for each in live_data(handle)} == {1}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("before", [{}, {"id": "bucket[2]"}])
+def test_a_delete_by_value_in_the_new_place_of_older_files_is_a_conflict(storage, before, version):
+    """The delete does not apply to the old files, and must not apply to their rows later."""
+    handle = filled(storage, version, partition=before)
+    partition_by(handle, PartitionField((2,), 1001, "new_k", "identity"))
+    meanwhile(handle, lambda other: delete_by_key(other, 0, partition={"new_k": "k0"}, spec_id=1))
+    report = compact(handle)
+    assert report.rounds == 2
+    assert ids_of(handle) == [0, 1, 2, 3, 4, 5]
+    assert {each["spec_id"] for each in live_data(handle)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("place", "fields"), [({"new_k": "other"}, [(2, "new_k", "identity")]), ({}, [])]
+)
+def test_deletes_by_value_elsewhere_or_everywhere_are_no_conflict_for_older_files(
+    storage, place, fields
+):
+    handle = filled(storage, partition={"id": "bucket[2]"})
+    partition_by(handle, *(PartitionField((id,), 1001, *rest) for id, *rest in fields))
+    meanwhile(handle, lambda other: delete_by_key(other, 0, partition=place, spec_id=1))
+    assert compact(handle).rounds == 1
+    assert ids_of(handle) == ([0, 1, 2, 3, 4, 5] if place else [1, 2, 3, 4, 5])
+
+
+def partition_by(handle: TableHandle, *fields: PartitionField) -> None:
+    """Give the table a new partition spec, with the id 1."""
+
+    def with_new_spec(loaded):
+        specs = (*loaded.metadata.partition_specs, PartitionSpec(1, fields))
+        return replace(
+            loaded.metadata, partition_specs=specs, default_spec_id=1, last_partition_id=1001
+        )
+
+    commit_metadata(handle, with_new_spec)
 
 
 def test_files_that_another_compaction_replaced_are_planned_again(storage):
