@@ -132,9 +132,11 @@ def _without_unused(loaded: LoadedMetadata, metadata: TableMetadata) -> TableMet
     """Return metadata without the old schemas and partition specs that no kept snapshot uses.
 
     A column that was dropped may still give a partition field its type, or be compared by equality
-    deletes. So the newest schema that has such a column is kept.
+    deletes. So the newest schema that has such a column is kept. The spec with the highest id is
+    kept, because the next spec would get the same id, and prepared files name their spec by its id.
     """
-    specs, schemas, has_deletes = {metadata.default_spec_id}, set(), False
+    highest = max(each.spec_id for each in metadata.partition_specs)
+    specs, schemas, has_deletes = {metadata.default_spec_id, highest}, set(), False
     for snapshot in metadata.snapshots:
         listed = read_manifest_list(loaded.places, snapshot)
         specs |= set(listed.column("partition_spec_id").unique().to_pylist())

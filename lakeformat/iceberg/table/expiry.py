@@ -38,7 +38,8 @@ class TableExpiry(TableHistory):
         a time, or an age such as ``"2 d"``. By default the table properties decide. Limits of a
         branch or tag take precedence. Commits that a consumer has not read are kept. ``snapshots``
         lists ids of further snapshots to remove. ``clean_metadata`` also removes schemas and
-        partition specs that no kept snapshot uses. With ``delete_files=False`` no file is deleted.
+        partition specs that no kept snapshot uses, but never the spec with the highest id. With
+        ``delete_files=False`` no file is deleted.
 
         Files outside of the table are deleted only in directories that the caller allows. A
         ``dry_run`` changes nothing. Its report lists each file with the reason, unless

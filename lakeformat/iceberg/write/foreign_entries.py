@@ -131,7 +131,11 @@ def find_published(
 def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Table) -> pa.Table:
     metadata = loaded.metadata
     if not any(each.spec_id == spec_id for each in metadata.partition_specs):
-        raise _damaged(uri, f"the table has no partition spec {spec_id!r}")
+        raise InvalidRequestError(
+            f"these messages cannot be used with {uri}: the table has no partition spec "
+            f"{spec_id!r}; probably an expiry with clean_metadata has removed it. Nothing was "
+            "done: write the rows again"
+        )
     assert isinstance(spec_id, int)
     schema = entry_schema(partition_type(metadata, metadata.spec_of(spec_id)))
     try:

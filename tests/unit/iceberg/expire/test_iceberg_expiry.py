@@ -279,6 +279,20 @@ def test_schemas_with_dropped_columns_of_kept_partition_specs_are_kept(transform
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == ["a", "b", "c"]
 
 
+def test_the_partition_spec_with_the_highest_id_is_kept():
+    """The next spec gets the id after it, and prepared files name their spec by its id."""
+    handle = made_table(MemoryStorage("t"))
+    commit_metadata(
+        handle,
+        lambda loaded: replace(
+            loaded.metadata, partition_specs=tuple(PartitionSpec(number) for number in range(3))
+        ),
+    )
+    IcebergTable(handle).write(pa.table({"id": [1], "k": ["a"]}))
+    clean_metadata(handle)
+    assert [each.spec_id for each in handle.load().metadata.partition_specs] == [0, 2]
+
+
 def with_schemas(handle: TableHandle, *listed: list[str]) -> None:
     """Publish further schemas of the named columns; the last becomes the current one."""
 

@@ -190,7 +190,7 @@ def changed(message: IcebergCommitMessage, **columns: object) -> IcebergCommitMe
         ),
         ({"file_path": "file:///etc/a.parquet"}, "outside|not a data file"),
         ({"file_path": "data/a.parquet"}, "outside|not a data file|address"),
-        ({"spec_id": 7}, "no partition spec 7"),
+        ({"spec_id": 7}, r"no partition spec 7; .* write the rows again"),
         ({"status": 2}, "the status 2, but must have 1"),
         ({"content": 1}, "the content 1, but must have 0"),
         ({"file_format": "ORC"}, "the file_format ORC, but must have PARQUET"),
