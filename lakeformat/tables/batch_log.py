@@ -81,6 +81,10 @@ class StreamTable:
     """
     forget_old: Callable[[str], None] = lambda _: None
     """Deletes the consumer with this name that an earlier release created."""
+    adopted: Callable[[], StreamTable] | None = None
+    """Returns the parts of the Iceberg table that a Mixed table may have been before: its files
+    count for streams without a file. None for other formats.
+    """
 
 
 @contextmanager
@@ -122,10 +126,7 @@ class _LoggedBatch:
         Return None if the batch is already published. Raise ``InvalidRequestError`` if the batch is
         older than the newest batch and its commit is not found.
         """
-        note, commit = self._read(self._path), self.commit
-        self.has_note = note is not None
-        if note is None and (old := self.table.old_directory(commit)) is not None:
-            note = self._old_note(f"{old}/{_PREFIX}{self.name}")
+        note, commit = self._newest_note(), self.commit
         if note is not None and note.identifier > commit.identifier:
             if self.table.find_commit(commit) is None:
                 raise self._out_of_order(note)
@@ -181,6 +182,15 @@ class _LoggedBatch:
         self.table.forget(self.name)
         if not self.has_note:
             self.table.forget_old(self.name)
+
+    def _newest_note(self) -> _Note | None:
+        note = self._read(self._path)
+        self.has_note = note is not None
+        if note is None and (old := self.table.old_directory(self.commit)) is not None:
+            note = self._old_note(f"{old}/{_PREFIX}{self.name}")
+        if note is None and self.table.adopted is not None:
+            note = _LoggedBatch(self.table.adopted(), self.commit, self.name)._newest_note()
+        return note
 
     @property
     def _path(self) -> str:

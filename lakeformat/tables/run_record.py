@@ -91,13 +91,22 @@ class RunRecords:
     """Returns the highest commit identifier of each commit user in the newest metadata of the
     table; None if the table may have had other commits.
     """
+    adopted: Callable[[], RunRecords] | None = None
+    """Returns the records of the Iceberg table that a Mixed table may have been before. None for
+    other formats.
+    """
 
     def read(self, user: str) -> RunRecord | None:
         """Return the record of a run; None if its file is missing, or left empty by a crash.
 
         A record of an earlier release counts if there is no newer one. It is ignored if its
-        snapshot is of another table.
+        snapshot is of another table. A record from before an adoption counts if there is no other
+        one.
         """
+        found = self._own(user)
+        return self.adopted().read(user) if found is None and self.adopted else found
+
+    def _own(self, user: str) -> RunRecord | None:
         found = self._read(self._path(user))
         if found is None and self.old_directory is not None:
             found = self._read(f"{self.old_directory}/{_name(user)}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from lakeformat.iceberg.branch_history import history_of
+from lakeformat.iceberg.branch_history import BranchHistory, history_of
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.own_files import OwnRecords, own_records
 from lakeformat.iceberg.table.consumers import TableConsumers
@@ -36,7 +36,7 @@ def stream_table(
         notes.directory,
         handle.environment,
         find_commit,
-        partial(_keep, handle),
+        partial(_keep, handle, other_stores),
         consumers.delete_new,
         partial(_old_directory, notes),
         consumers.delete_old,
@@ -68,11 +68,20 @@ def _old_directory(notes: OwnRecords, commit: CommitId) -> str | None:
     return notes.old_directory if is_needed else None
 
 
-def _keep(handle: TableHandle, name: str) -> str | None:
-    history = history_of(handle.load().metadata, handle.branch, handle.uri)
-    head = history.snapshots[-1] if history.snapshots else None
+def _keep(handle: TableHandle, others: tuple[TableHandle, ...], name: str) -> str | None:
+    history = _history(handle)
     # Version 1 has no positions, so no snapshot can be kept. A repeated batch whose commit may have
     # expired is then refused.
-    if head is None or head.snapshot.sequence_number:
+    if not history.snapshots or history.snapshots[-1].snapshot.sequence_number:
         TableConsumers(handle).move(name, history.head)
-    return None if head is None else head.identity
+    # A search for the batch looks into all stores, so it needs the head of each.
+    heads = [_head(each) for each in (history, *map(_history, others))]
+    return "-".join(heads) if any(heads) else None
+
+
+def _history(handle: TableHandle) -> BranchHistory:
+    return history_of(handle.load().metadata, handle.branch, handle.uri)
+
+
+def _head(history: BranchHistory) -> str:
+    return history.snapshots[-1].identity if history.snapshots else ""

@@ -330,7 +330,11 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         from lakeformat.tables.batch_log import stream_batch
 
         change = change_handle(self._pair)
-        return stream_batch(stream_table(change, self.find_commit, self._pair.base), commit)
+        base, find = self._pair.base, self.find_commit
+        table = stream_table(change, find, base)
+        return stream_batch(
+            replace(table, adopted=lambda: stream_table(base, find, change)), commit
+        )
 
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None without a
@@ -344,11 +348,15 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def runs(self) -> RunRecords:
-        """The records of runs in the directory of the change store."""
+        """The records of runs in the directory of the change store.
+
+        Records from before the table was adopted are read, too.
+        """
         from lakeformat.iceberg.table.batches import run_records
         from lakeformat.mixed.write.write_changes import change_handle
 
-        return run_records(change_handle(self._pair), self._pair.base)
+        change, base = change_handle(self._pair), self._pair.base
+        return replace(run_records(change, base), adopted=lambda: run_records(base, change))
 
     def _check(self, request: CheckRequest) -> CheckReport:
         from lakeformat.mixed.read.checked_rows import check_rows
