@@ -72,10 +72,9 @@ def detach_pair(
     if not dry_run:
         pair.load_to_change()  # completes an alter that a process has left
     if merge and not dry_run:
-        plan_detachment(pair, str(name), may_merge=True)  # a refused call merges nothing
-        merged = bool(MixedTable(pair).compact(strategy=_FULL).snapshot_ids)
+        merged = _merge(pair, str(name))
     planned = plan_detachment(pair, str(name), may_merge=merge and dry_run)
-    merged = merged or not planned.is_merged
+    merged = merged or planned.waiting > 0
     report = _report(metastore, name, change, handle, merged=merged, dry_run=dry_run)
     if dry_run:
         return report
@@ -83,6 +82,21 @@ def detach_pair(
     release_base(base, planned.loaded.base, str(name))
     drop_stores(metastore, [change], handle, purge=True)
     return report
+
+
+def _merge(pair: StorePair, name: str) -> bool:
+    """Merge the changes of a table into its base store; return True if anything was published.
+
+    One compaction merges at most ``self-optimizing.max-file-count`` files.
+    """
+    merged = False
+    left = plan_detachment(pair, name, may_merge=True).waiting  # a refused call merges nothing
+    while MixedTable(pair).compact(strategy=_FULL).snapshot_ids:
+        merged = True
+        before, left = left, plan_detachment(pair, name, may_merge=True).waiting
+        if not 0 < left < before:
+            break
+    return merged
 
 
 def detach_base(

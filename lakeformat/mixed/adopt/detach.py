@@ -110,8 +110,8 @@ class Detachment:
     pair: StorePair
     loaded: LoadedPair
     """The metadata for which everything was checked."""
-    is_merged: bool
-    """True if all changes are in the base store."""
+    waiting: int
+    """The number of files with changes that are not in the base store yet."""
 
 
 def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> Detachment:
@@ -129,7 +129,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
     if waiting and not may_merge:
         raise _not_merged(waiting, name, loaded.base)
     _require_own_files(loaded, name)
-    return Detachment(pair, loaded, is_merged=not waiting)
+    return Detachment(pair, loaded, len(waiting))
 
 
 def mark_change_store(planned: Detachment, name: str) -> None:

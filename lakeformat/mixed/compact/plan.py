@@ -246,7 +246,11 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
     waits_for = oldest_open_batch(state, now_millis)
     nodes = plan_splits(state, settings, None if waits_for is None else waits_for.transaction)
     splits = nodes.splits
-    optimizing = plan_optimizing(state, settings, last, now_millis, splits)
+    lone = _newest(nodes.lone_deletes)
+    planned = plan_optimizing(state, settings, last, now_millis, splits)
+    optimizing = replace(
+        planned, partitions=tuple(_with_lone_deletes(e, lone) for e in planned.partitions)
+    )
     return MixedCompactPlan(
         table=state.base.places.uri,
         strategy=strategy,
@@ -259,6 +263,26 @@ def plan_merge(load: LoadState, strategy: str, now_millis: int) -> MixedCompactP
         merged_alone=_merged_alone(nodes, optimizing, strategy, settings),
         blocked=0 if any(each.in_change for e in splits for each in e.files) else _waiting(state),
     )
+
+
+def _newest(files: Sequence[StoreFile]) -> dict[str, int]:
+    """Return the highest sequence number of the files of each partition."""
+    found: dict[str, int] = {}
+    for each in files:
+        found[each.partition] = max(each.sequence, found.get(each.partition, 0))
+    return found
+
+
+def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> PartitionPlan:
+    """Count deletes that delete no row among the changes that are merged.
+
+    An optimizing merges all other changes of the partition up to them, so its record can have
+    their number.
+    """
+    if plan.sequences is None:
+        return plan
+    first, last = plan.sequences
+    return replace(plan, sequences=(first, max(last, lone.get(plan.partition, 0))))
 
 
 def _merged_alone(
@@ -278,11 +302,8 @@ def _merged_alone(
         for split in nodes.splits
         if split.deletes or any(each.in_change for each in split.files)
     }
-    found: dict[str, int] = {}
-    for each in nodes.lone_deletes:
-        if each.partition not in applied:
-            found[each.partition] = max(each.sequence, found.get(each.partition, 0))
-    return found
+    lone = _newest(nodes.lone_deletes)
+    return {each: sequence for each, sequence in lone.items() if each not in applied}
 
 
 def _waiting(state: MixedState) -> int:

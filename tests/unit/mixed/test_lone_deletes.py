@@ -55,6 +55,24 @@ def test_lone_deletes_of_a_node_wait_for_the_other_changes_of_their_partition(tm
     assert table.scan().to_arrow().to_pylist() == [{"k": 1}]
 
 
+def test_lone_deletes_are_merged_with_older_changes_of_their_partition(tmp_path):
+    """Key 2 is in another node than the row."""
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    table = catalog.create_table(
+        "db.t", [("k", "BIGINT NOT NULL")], format="mixed", primary_key=["k"]
+    )
+    table.write(pa.table({"k": [1]}))
+    table.write(pa.table({"k": [2]}), kinds=["-D"])
+    table.compact(strategy="full", executor="serial")
+    assert optimized(table) == {"": 2}
+    table.write(pa.table({"k": [2]}))  # a newer row is not merged by this record
+    assert table.scan().count() == 2
+    table.compact(strategy="full", executor="serial")
+    assert not catalog.detach_table("db.t").merged
+    assert catalog.table("db.t").scan().count() == 2
+
+
 def test_lone_deletes_do_not_fill_an_optimizing_for_ever(aged):
     """They count against the most files of an optimizing, so later changes were never merged."""
     aged.set({"self-optimizing.max-file-count": "2"})

@@ -345,6 +345,17 @@ def test_a_detach_waits_for_batches_and_consumers(catalog):
         catalog.detach_table("db.t")
 
 
+def test_a_detach_merges_more_changes_than_one_compaction(catalog):
+    most = {"self-optimizing.max-file-count": "2"}
+    table: Any = catalog.create_table(
+        "db.t", COLUMNS, format="mixed", primary_key=["id"], options=most
+    )
+    for key in range(5):
+        table.write(names(**{f"_{key}": "a"}))
+    assert catalog.detach_table("db.t", merge=True).merged
+    assert contents(catalog.table("db.t")) == dict.fromkeys(range(5), "a")
+
+
 def test_a_writer_of_a_table_that_is_detached_meanwhile_writes_nothing(catalog, monkeypatch):
     iceberg_table(catalog).write(names(_1="a"))
     mixed = adopted(catalog)
