@@ -20,6 +20,7 @@ from lakeformat.iceberg.metadata.partition_terms import partition_terms
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
+from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.read.entry_columns import spec_of
 from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_files
 from lakeformat.iceberg.table.consumers import consumers_of_branches
@@ -262,13 +263,12 @@ def _require_no_consumers(handle: TableHandle, argument: str) -> None:
 def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
     """Raise ``InvalidRequestError`` if a live file has another partition spec than the current one.
 
-    A delete applies only to its own partition, so it would miss rows in such files.
+    A delete applies only to its own partition, so it would miss rows in such files. If only the
+    name of a field differs, the partitions could not be optimized.
     """
-    current = [
-        (e.source_ids, e.transform) for e in metadata.spec_of(metadata.default_spec_id).fields
-    ]
+    current = _named_terms(metadata.spec_of(metadata.default_spec_id))
     for entries in plan.entries:
-        if [(e.source_ids, e.transform) for e in spec_of(metadata, entries).fields] != current:
+        if _named_terms(spec_of(metadata, entries)) != current:
             terms = ", ".join(partition_terms(metadata)) or "nothing"
             raise InvalidRequestError(
                 f"{metadata.location} cannot be adopted: it is partitioned by {terms}, but "
@@ -276,6 +276,10 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
                 "another partition spec, so deletes of keys would miss their rows. First rewrite "
                 "all files with table.compact(rewrite_all=True)"
             )
+
+
+def _named_terms(spec: PartitionSpec) -> list[tuple[object, ...]]:
+    return [(each.source_ids, each.transform, each.name) for each in spec.fields]
 
 
 def _require_unchanged(checked: TableMetadata, now: TableMetadata) -> None:

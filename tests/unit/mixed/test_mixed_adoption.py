@@ -288,6 +288,26 @@ def test_older_partitions_and_changed_types_of_the_key_are_refused(catalog):
         catalog.adopt_table("db.t", primary_key=["id"])
 
 
+def test_files_from_before_a_rename_of_a_partition_field_are_refused(catalog):
+    table = iceberg_table(catalog, partition_by=["name"])
+    table.write(names(_1="a"))
+
+    def renamed(loaded: Any) -> Any:
+        [spec] = loaded.metadata.partition_specs
+        field = replace(spec.fields[0], name="label")
+        specs = (spec, PartitionSpec(1, (field,)))
+        return replace(loaded.metadata, partition_specs=specs, default_spec_id=1)
+
+    commit_metadata(table._handle, renamed)
+    with pytest.raises(lake.InvalidRequestError, match=r"has another partition spec"):
+        catalog.adopt_table("db.t", primary_key=["id"])
+    table.compact(strategy="full", rewrite_all=True)
+    mixed = adopted(catalog)
+    mixed.write(names(_1="a", _2="b"))
+    mixed.compact(strategy="full")
+    assert contents(mixed.base) == {1: "a", 2: "b"}
+
+
 def test_files_of_an_earlier_key_are_refused_until_they_are_rewritten(catalog):
     mixed = new_table(catalog)
     mixed.write(names(_1="b", _2="c", _3="d", _4="a"))
