@@ -46,6 +46,7 @@ from lakeformat.mixed.batch.open_batches import (
     TRANSACTION,
     change_data_millis,
 )
+from lakeformat.mixed.batch.renamed_partitions import refuse_renamed_partitions
 from lakeformat.mixed.read.store_files import StoreFile, change_files
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
@@ -217,6 +218,8 @@ class OverwriteChange:
         for each in others:
             if each.partition in touched:  # the record would take its changes as merged
                 raise _two_partitions(metadata, each.partition)
+        if isinstance(files.choice, FilesOfPartitions):
+            refuse_renamed_partitions(base, others, {*_values(self.entries)}, touched)
         known = optimized_sequences(base.loaded, base.parent)
         self._require_changes(change, known, touched, changes)
         now, transaction = base.snapshot.timestamp_ms, self.batch.transaction

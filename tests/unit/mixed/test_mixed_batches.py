@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.mixed.file_names import FileKind, parse_file_name
+from tests.unit.mixed.edited_stores import edit, newest_metadata
 from tests.unit.mixed.named_rows import (
     IMPORTED,
     contents,
@@ -170,6 +172,33 @@ def test_an_overwrite_replaces_whole_partitions_of_both_stores(catalog, how, lef
     assert of_days(table) == sorted([*left, (3, "x", "later")])
     table.compact(strategy="full")
     assert of_days(table) == of_days(table.base) == sorted([*left, (3, "x", "later")])
+
+
+@pytest.mark.parametrize("is_merged", [False, True])
+def test_partitions_of_new_rows_with_another_path_are_not_overwritten(catalog, tmp_path, is_merged):
+    """Rows from before a rename of the partition field would remain, and lose their changes."""
+    columns = [("id", "BIGINT"), ("name", "STRING")]
+    table = catalog.create_table(
+        "db.t", columns, format="mixed", primary_key=["id"], partition_by=["name"]
+    )
+    table.write(names(_1="x", _2="y"))
+    if is_merged:
+        table.compact(strategy="full")
+    for store in ("t", "t_change_"):
+        place = tmp_path / "db" / store
+        [spec] = json.loads(newest_metadata(place).read_text())["partition-specs"]
+        renamed = {"spec-id": 1, "fields": [{**spec["fields"][0], "name": "label"}]}
+        edit(place, **{"partition-specs": [spec, renamed], "default-spec-id": 1})
+    table = catalog.table("db.t")
+    table.delete("id = 1")
+    with pytest.raises(lake.UnsupportedError, match=r"'name=x' has rows of an overwritten part"):
+        table.write(names(_7="x"), overwrite="partitions")
+    assert contents(table) == {2: "y"}
+    table.write(names(_7="z"), overwrite="partitions")
+    table.write(names(_8="x"), overwrite={"name": "x"})
+    assert contents(table) == {2: "y", 7: "z", 8: "x"}
+    table.write(names(_9="x"), overwrite="table")
+    assert contents(table) == {9: "x"}
 
 
 def test_partitions_and_all_rows_are_deleted_from_both_stores(catalog):
