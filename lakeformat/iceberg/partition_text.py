@@ -41,7 +41,8 @@ def partition_text(transform: str, kind: PrimitiveType, value: pa.Array) -> str:
             return f"{_EPOCH_YEAR + years:04d}-{month + 1:02d}"
         case TransformKind.HOUR:
             hours = pa.array([value[0].as_py() * 3600], pa.timestamp("s"))
-            return str(hours.cast(pa.string())[0])[:13].replace(" ", "-")
+            # A year after 9999 has more digits.
+            return str(hours.cast(pa.string())[0]).partition(":")[0].replace(" ", "-")
     return _value_text(kind, value)
 
 

@@ -58,3 +58,12 @@ TEXTS = [
 def test_the_text_of_a_partition_value_is_javas(name, kind, value, text):
     found = pa.array([value], kind)
     assert partition_text("identity", PrimitiveType(name), found) == text
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [(442_027, "2020-06-04-19"), (70_389_538, "10000-01-01-10"), (70_389_547, "10000-01-01-19")],
+)
+def test_the_text_of_an_hour_has_all_of_its_digits_in_any_year(hours, text):
+    found = pa.array([hours], pa.int32())
+    assert partition_text("hour", PrimitiveType("timestamp"), found) == text
