@@ -48,6 +48,7 @@ from lakeformat.mixed.batch.open_batches import (
 )
 from lakeformat.mixed.batch.renamed_partitions import refuse_renamed_partitions
 from lakeformat.mixed.read.store_files import StoreFile, change_files
+from lakeformat.mixed.stores.log_store import require_no_log_store
 from lakeformat.mixed.stores.optimized_sequences import OptimizedSequences, optimized_sequences
 from lakeformat.mixed.stores.partition_path import partition_paths, partition_values
 from lakeformat.mixed.stores.record_file import (
@@ -144,9 +145,11 @@ def overwrite_base(
     other error nothing is published, and no file is left.
     """
     handle, given = batch.pair.base, checked_properties(properties)
-    loaded = batch.pair.load().base
+    pair = batch.pair.load()
+    loaded = pair.base
     if (earlier := earlier_commit(handle, loaded, commit)) is not None:
         return earlier
+    require_no_log_store(pair)
     batch.require_columns(loaded.metadata.schema)
     replaced.require_valid(loaded.metadata)
     writer = BaseWriter(loaded, handle.environment, batch.state.key, batch.transaction)

@@ -17,6 +17,7 @@ from lakeformat.mixed.batch.overwrite import (
     refuse_kinds,
 )
 from lakeformat.mixed.file_names import FileKind
+from lakeformat.mixed.stores.log_store import require_no_log_store
 from lakeformat.mixed.stores.store_pair import StorePair
 from lakeformat.mixed.write.message import MixedCommitMessage
 from lakeformat.mixed.write.prepared import PreparedNodeWriter, publish_prepared
@@ -69,9 +70,11 @@ def commit_overwrite(
     After an error the files are kept: call ``table.abort`` with the messages.
     """
     handle, given = batch.pair.base, checked_properties(properties)
-    loaded = batch.pair.load().base
+    pair = batch.pair.load()
+    loaded = pair.base
     earlier = earlier_commit(handle, loaded, commit)
     if earlier is None:
+        require_no_log_store(pair)
         replaced.require_valid(loaded.metadata)
     return publish_prepared(
         handle,

@@ -12,6 +12,9 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.mixed.write.write_changes import change_handle
 from tests.unit.mixed.edited_stores import edit
 
 SCHEMA = pa.schema([("id", pa.int64()), ("note", pa.string())])
@@ -77,6 +80,23 @@ def test_changes_are_refused_because_readers_of_the_topic_would_miss_them(
     assert f"{table.location} has a LogStore" in str(refused.value)
     assert f"`lake set-option {table.location} log-store.enabled=false`" in str(refused.value)
     assert table.position().is_exactly(before)
+
+
+def test_an_overwrite_whose_batch_began_before_the_log_store_is_refused(
+    catalog: lake.IcebergCatalog,
+) -> None:
+    table = catalog.create_table("db.t", SCHEMA, format="mixed", primary_key=["id"])
+    with table.begin() as batch:
+        writer = table.new_writer(overwrite="table", transaction=batch.transaction)
+        writer.write(rows(3))
+        messages = writer.prepare()
+        for store in (table._pair.base, change_handle(table._pair)):
+            commit_metadata(store, lambda found: set_properties(found.metadata, PROPERTIES))
+        with pytest.raises(lake.UnsupportedError, match=r"has a LogStore"):
+            batch.overwrite(rows(3), "table")
+        with pytest.raises(lake.UnsupportedError, match=r"has a LogStore"):
+            batch.commit(messages, overwrite="table")
+    assert ids(reopened(table)) == []
 
 
 def test_reading_optimizing_expiry_and_turning_it_off_work(table: lake.MixedTable) -> None:
