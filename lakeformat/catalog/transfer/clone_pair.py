@@ -206,7 +206,8 @@ class _PairClone:
                 f"{counted(repeated.rows, 'row')} have a key that occurs more than once, such as "
                 f"{repeated.examples}, and the base store of a clone has each key once. Call "
                 "upsert() of the source with the rows that you keep: it replaces all rows of their "
-                "keys. Then clone again"
+                "keys in the same partitions. If a key has rows in other partitions, call delete() "
+                "of the source for these. Then clone again"
             ) from None
         for batch in clone.scan(self.scan.schema.names).to_batches():
             stored.add(batch)

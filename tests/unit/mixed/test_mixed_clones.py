@@ -247,6 +247,20 @@ def test_two_rows_of_one_key_are_refused_in_words_of_the_clone(catalog, target):
     assert contents(target.table("copies.t")) == [{"id": 1, "day": 8}, {"id": 2, "day": 8}]
 
 
+def test_a_key_in_two_partitions_is_refused_with_how_to_keep_one_row(catalog, target):
+    source: Any = catalog.create_table(
+        "db.twice", COLUMNS[:2], format="mixed", primary_key=["id"], partition_by=["day"]
+    )
+    days = pa.array([7, 8], pa.int32())
+    source.write(pa.table({"id": pa.array([1, 1], pa.int32()), "day": days}))
+    advice = r"has rows in other partitions, call delete\(\) of the source for these"
+    with pytest.raises(lake.InvalidRequestError, match=advice):
+        lake.clone_table(source, target, "copies.t")
+    source.delete("id = 1 and day = 7")
+    lake.clone_table(source, target, "copies.t")
+    assert contents(target.table("copies.t")) == [{"id": 1, "day": 8}]
+
+
 def test_the_command_clones_into_another_warehouse(catalog, tmp_path):
     path, to = str(tmp_path / "from/db/t"), str(tmp_path / "to")
     lake.open_catalog(to, format="iceberg").create_database("db")
