@@ -58,10 +58,12 @@ class SqlRows:
         from sqlalchemy.exc import SQLAlchemyError
 
         names = [column.name for column in self._source.columns]
-        types = dict.fromkeys(self._mapping.cast_sources, pa.string())
-        for field in row_schema(table).arrow_schema():
-            types.setdefault(self._mapping.sources.get(field.name, field.name), field.type)
         self._source.require_columns_of(table)
+        there = row_schema(table).arrow_schema()
+        types = {
+            each.name: pa.string() if name in self._mapping.casts else there.field(name).type
+            for each, name in zip(self._source.columns, self._source.names, strict=True)
+        }
         row = 1
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:

@@ -288,6 +288,20 @@ def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land)
     assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}, {"id": 2, "amount": None}]
 
 
+def test_a_sql_column_is_read_with_the_type_of_the_column_that_it_becomes(catalog, tmp_path, land):
+    with sqlite3.connect(tmp_path / "shop.sqlite") as database:
+        database.execute("CREATE TABLE orders (id BIGINT, a DOUBLE)")
+        database.execute("INSERT INTO orders VALUES (1, 0.1)")
+    database.close()
+    columns = [("id", "BIGINT"), ("a", "FLOAT"), ("amount", "DOUBLE")]
+    catalog.create_table("shop.orders", columns)
+    sql = {"jdbc_url": f"sqlite:///{tmp_path}/shop.sqlite", "jdbc_table": "orders", "source": None}
+
+    land("", **sql, columns={"amount": "a"})
+
+    assert rows_of(catalog) == [{"id": 1, "a": None, "amount": 0.1}]
+
+
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
