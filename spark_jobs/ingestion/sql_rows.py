@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
+from lakeformat.types.arrow_types import to_arrow_type
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import find_sql_table, unavailable
 
@@ -24,6 +26,20 @@ _ROWS_AT_A_TIME = 65_536
 _ALL_DIGITS = Context(prec=400)
 """Rounds no number that SQLite can store."""
 _SCALE_IF_UNDECLARED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A SQL column, and the type that its values become in the lake."""
+
+    column: Any
+    type: pa.DataType
+    is_cast: bool
+    """True if key ``casts`` sets the type: then the values are cast after they are read."""
+
+    @property
+    def is_text(self) -> bool:
+        return bool(pa.types.is_string(self.type))
 
 
 class SqlRows:
@@ -57,27 +73,16 @@ class SqlRows:
         import sqlalchemy as sql
         from sqlalchemy.exc import SQLAlchemyError
 
-        names = [column.name for column in self._source.columns]
-        self._source.require_columns_of(table)
-        there = row_schema(table).arrow_schema()
-        types = {
-            each.name: pa.string() if name in self._mapping.casts else there.field(name).type
-            for each, name in zip(self._source.columns, self._source.names, strict=True)
-        }
+        wanted = self._wanted(table)
+        names = [each.column.name for each in wanted]
         row = 1
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:
-                chosen = [self._chosen(each, types[each.name]) for each in self._source.columns]
-                found = connection.execute(sql.select(*chosen))
+                found = connection.execute(sql.select(*map(self._chosen, wanted)))
                 for rows in found.partitions(_ROWS_AT_A_TIME):
-                    columns = zip(self._source.columns, zip(*rows, strict=True), strict=True)
-                    batch = pa.RecordBatch.from_arrays(
-                        [
-                            _array(each.name, _exact(each.type, values), types[each.name])
-                            for each, values in columns
-                        ],
-                        names=names,
-                    )
+                    columns = zip(wanted, zip(*rows, strict=True), strict=True)
+                    arrays = [_array(each, values) for each, values in columns]
+                    batch = pa.RecordBatch.from_arrays(arrays, names=names)
                     yield self._mapping.applied(batch, row)
                     row += batch.num_rows
         except SQLAlchemyError as reason:
@@ -88,15 +93,26 @@ class SqlRows:
                 f"type: {reason}. Correct the value in the SQL database"
             ) from None
 
-    def _chosen(self, column: Any, wanted: pa.DataType) -> Any:
-        """Return the SQL expression that selects ``column``. A JSON column is cast to text if the
-        type ``wanted`` is a string.
+    def _wanted(self, table: lake.Table) -> list[_Wanted]:
+        self._source.require_columns_of(table)
+        there, casts = row_schema(table).arrow_schema(), self._mapping.casts
+        return [
+            _Wanted(column, to_arrow_type(casts[name]), is_cast=True)
+            if name in casts
+            else _Wanted(column, there.field(name).type, is_cast=False)
+            for column, name in zip(self._source.columns, self._source.names, strict=True)
+        ]
+
+    def _chosen(self, wanted: _Wanted) -> Any:
+        """Return the SQL expression that selects a column. A JSON column is cast to text if it
+        becomes a text or is cast later.
         """
         import sqlalchemy as sql
 
+        column = wanted.column
         if isinstance(column.type, sql.Uuid):
             column.type.as_uuid = False  # as text, not as Python objects
-        if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
+        if isinstance(column.type, sql.JSON) and (wanted.is_cast or wanted.is_text):
             return sql.cast(column, sql.Text).label(column.name)
         if self._engine.name == "sqlite" and _is_decimal(column.type):
             # SQLAlchemy would read the numbers of SQLite as floats, which round large numbers.
@@ -161,25 +177,31 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(decimal_of, values))
 
 
-def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
-    """Return the values of a SQL column as an array, with the type ``wanted`` if this is FLOAT,
-    DOUBLE or DECIMAL. Otherwise the values keep the type that Arrow finds, because a cast by Arrow
-    would truncate fractions, times and zones. Raise ``InvalidRequestError`` for values that do not
-    fit.
+def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
+    """Return the values of a SQL column as an array, with the wanted type if this is FLOAT, DOUBLE
+    or DECIMAL and the column is not cast. Otherwise the values keep the type that Arrow finds,
+    because a cast by Arrow would truncate fractions, times and zones. Raise ``InvalidRequestError``
+    for values that do not fit.
     """
-    is_cast = pa.types.is_floating(wanted) or pa.types.is_decimal(wanted)
+    name, kind = wanted.column.name, wanted.type
+    is_float = pa.types.is_floating(kind)
+    is_exact = not wanted.is_cast and (is_float or pa.types.is_decimal(kind))
+    values = _exact(wanted.column.type, values)
     try:
         # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
-        if pa.types.is_floating(wanted):
+        if is_float and not wanted.is_cast:
             values = tuple(float(each) if isinstance(each, Decimal) else each for each in values)
-        return pa.array(values, wanted) if is_cast else pa.array(values)
+        elif wanted.is_cast and wanted.is_text:
+            # Arrow would give all decimals of a batch as many digits as the longest has.
+            values = tuple(f"{each:f}" if isinstance(each, Decimal) else each for each in values)
+        return pa.array(values, kind) if is_exact else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
-        if not is_cast:
+        if not is_exact:
             raise lake.InvalidRequestError(
                 f"the values of column {name!r} have no common type: {reason}. Read a view "
                 "that casts the column to one type"
             ) from None
         raise lake.InvalidRequestError(
-            f"a value of column {name!r} does not fit the table's type {wanted}: {reason}. Change "
+            f"a value of column {name!r} does not fit the table's type {kind}: {reason}. Change "
             "the value, or the type of the column"
         ) from None

@@ -1,0 +1,78 @@
+"""``ingest`` reads PostgreSQL: no value is changed on the way, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from spark_jobs.ingest import run
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = lake.open_catalog(tmp_path / "warehouse")
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def database(postgres):
+    return postgres.make_database()
+
+
+@pytest.fixture
+def execute(postgres, database):
+    return lambda statement: postgres.execute(statement, database)
+
+
+@pytest.fixture
+def ingest(postgres, database, tmp_path):
+    """Ingest the SQL table ``orders``; keys of the request may be changed."""
+
+    def call(**more):
+        request = {
+            "warehouse": str(tmp_path / "warehouse"),
+            "table": "shop.orders",
+            "jdbc_url": postgres.url(database),
+            "jdbc_table": "orders",
+            "create": True,
+        }
+        return run({**request, **more})
+
+    return call
+
+
+@pytest.fixture
+def read(execute, ingest, catalog):
+    """Ingest values of a SQL type, given as SQL, into a column of a type, or with casts; return the
+    column of the lake.
+    """
+
+    def call(sql_type, values, type=None, **more):
+        execute(f"CREATE TABLE orders (value {sql_type})")
+        for each in values:
+            execute(f"INSERT INTO orders VALUES ({each})")
+        if type is not None:
+            catalog.create_table("shop.orders", [("value", type)])
+        ingest(**more)
+        return values_of(catalog)
+
+    return call
+
+
+def values_of(catalog):
+    return catalog.table("shop.orders").scan().to_arrow()["value"].to_pylist()
+
+
+def test_a_number_without_a_scale_has_the_same_text_beside_each_other_number(
+    execute, ingest, read, catalog
+):
+    keyed = {"primary_key": ["value"], "casts": {"value": "STRING"}}
+    numbers = ["1", "20.50", "1e40", "'NaN'"]
+    first = read("NUMERIC", numbers, **keyed, table_options={"bucket": "1"})
+    assert sorted(first) == ["1", "1" + "0" * 40, "20.50", "NaN"]
+
+    execute("INSERT INTO orders VALUES (1.001)")
+    ingest(**keyed, table_options={"bucket": "1"})
+
+    assert sorted(values_of(catalog)) == sorted([*first, "1.001"])
