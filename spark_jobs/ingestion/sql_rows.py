@@ -142,7 +142,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
             "install the driver with this module, or name another driver in the address, as in "
             f"{url.partition(':')[0].partition('+')[0]}+<driver>://host/db"
         ) from None
-    except sql.exc.ArgumentError:
+    except (sql.exc.ArgumentError, ValueError):  # the reason may quote a password
         raise lake.InvalidRequestError(
             "key 'jdbc_url' is not an address that SQLAlchemy can open: write one such as "
             "postgresql+psycopg2://host/db, or install the SQLAlchemy dialect of the database"

@@ -883,6 +883,12 @@ def test_no_password_is_told(tmp_path, catalog):
     assert "hush" not in str(refused.value)
 
 
+def test_a_password_at_the_place_of_the_port_is_not_shown(tmp_path, catalog):
+    with pytest.raises(lake.InvalidRequestError, match=r"that SQLAlchemy can open") as refused:
+        run(sql_request(tmp_path, "postgresql+psycopg2://lake:hush/db"))
+    assert "hush" not in str(refused.value)
+
+
 NO_TABLES = [
     "(select * from secret) t",
     "users where 1=1 union select * from secret",
