@@ -104,20 +104,17 @@ class SqlRows:
         ]
 
     def _chosen(self, wanted: _Wanted) -> Any:
-        """Return the SQL expression that selects a column. A JSON column is cast to text if it
-        becomes a text or is cast later.
+        """Return the SQL expression that selects a column. JSON is cast to text if it becomes a
+        text or is cast later.
         """
         import sqlalchemy as sql
 
         column = wanted.column
-        if isinstance(column.type, sql.Uuid):
-            column.type.as_uuid = False  # as text, not as Python objects
-        if isinstance(column.type, sql.JSON) and (wanted.is_cast or wanted.is_text):
-            return sql.cast(column, sql.Text).label(column.name)
         if self._engine.name == "sqlite" and _is_decimal(column.type):
             # SQLAlchemy would read the numbers of SQLite as floats, which round large numbers.
             return sql.type_coerce(column, sql.types.NullType())
-        return column
+        read = _read_type(column.type, as_text=wanted.is_cast or wanted.is_text)
+        return column if read is column.type else sql.cast(column, read).label(column.name)
 
 
 def _connect(url: str, options: dict[str, str]) -> Any:
@@ -149,6 +146,31 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         ) from None
 
 
+def _read_type(kind: Any, *, as_text: bool) -> Any:
+    """Return the SQL type as which a column is read, also in arrays and domains. Return ``kind``
+    itself if the column needs no cast.
+
+    JSON and HSTORE are read as text if ``as_text``: Arrow would give each object the names of all
+    objects in the batch. In arrays, the driver does not read the last types in this function, and
+    SQLAlchemy would split their text into characters.
+    """
+    import sqlalchemy as sql
+    from sqlalchemy.dialects import postgresql as pg
+
+    while isinstance(kind, pg.DOMAIN):
+        kind = kind.data_type
+    if as_text and isinstance(kind, sql.JSON | pg.HSTORE):
+        return sql.Text()
+    if isinstance(kind, sql.Uuid):
+        kind.as_uuid = False  # as text, not as Python objects
+    if not isinstance(kind, sql.ARRAY):
+        return kind
+    item = _read_type(kind.item_type, as_text=as_text)
+    if isinstance(item, pg.BIT | pg.CITEXT | pg.MONEY | pg.TSQUERY | pg.TSVECTOR):
+        item = sql.Text()
+    return kind if item is kind.item_type else pg.ARRAY(item)
+
+
 def _is_decimal(kind: Any) -> bool:
     import sqlalchemy as sql
 
@@ -177,6 +199,15 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(decimal_of, values))
 
 
+def _with_own_digits(value: Any) -> Any:
+    """Return a decimal, and each decimal in an array, as text: Arrow would give all decimals of a
+    batch as many digits as the longest has.
+    """
+    if isinstance(value, list):
+        return [_with_own_digits(each) for each in value]
+    return f"{value:f}" if isinstance(value, Decimal) else value
+
+
 def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     """Return the values of a SQL column as an array, with the wanted type if this is FLOAT, DOUBLE
     or DECIMAL and the column is not cast. Otherwise the values keep the type that Arrow finds,
@@ -192,8 +223,7 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
         if is_float and not wanted.is_cast:
             values = tuple(float(each) if isinstance(each, Decimal) else each for each in values)
         elif wanted.is_cast and wanted.is_text:
-            # Arrow would give all decimals of a batch as many digits as the longest has.
-            values = tuple(f"{each:f}" if isinstance(each, Decimal) else each for each in values)
+            values = tuple(map(_with_own_digits, values))
         return pa.array(values, kind) if is_exact else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         if not is_exact:

@@ -76,3 +76,38 @@ def test_a_number_without_a_scale_has_the_same_text_beside_each_other_number(
     ingest(**keyed, table_options={"bucket": "1"})
 
     assert sorted(values_of(catalog)) == sorted([*first, "1.001"])
+
+
+OBJECTS = ['{"b": 1}', '{"a": "q"}']
+
+
+@pytest.mark.parametrize("more", [{"type": "STRING"}, {"casts": {"value": "STRING"}}])
+def test_json_of_a_domain_keeps_its_names_as_text(execute, read, more):
+    execute("CREATE DOMAIN document AS JSONB")
+    assert read("document", [f"'{each}'" for each in OBJECTS], **more) == OBJECTS
+
+
+@pytest.mark.parametrize("sql_type", ["json", "document"])
+def test_json_in_an_array_keeps_its_names_as_text(execute, read, sql_type):
+    execute("CREATE DOMAIN document AS JSONB")
+    values = [f"ARRAY['{each}'::{sql_type}]" for each in OBJECTS]
+    found = read(f"{sql_type}[]", values, casts={"value": "STRING"})
+    assert found == [f"[{each}]" for each in OBJECTS]
+
+
+ID = "11111111-1111-1111-1111-111111111111"
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "text"),
+    [("uuid", ID), ("word", "abc"), ("money", "$12.00"), ("tsvector", "'abc'"), ("bit(3)", "101")],
+)
+def test_an_array_becomes_an_array_of_the_texts_of_its_values(execute, read, sql_type, text):
+    execute("CREATE DOMAIN word AS TEXT")
+    value = text.replace("'", "''")
+    assert read(f"{sql_type}[]", [f"ARRAY['{value}'::{sql_type}]"], "ARRAY<STRING>") == [[text]]
+
+
+def test_numbers_in_an_array_have_the_same_text_beside_each_other_number(read):
+    found = read("NUMERIC[]", ["'{1, NULL}'", "'{1.55, 2}'"], casts={"value": "STRING"})
+    assert found == ["[1, null]", "[1.55, 2]"]
