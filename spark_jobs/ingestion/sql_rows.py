@@ -14,6 +14,7 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from lakeformat.types.arrow_types import to_arrow_type
+from spark_jobs.ingestion.postgres_values import refuse_values_outside_the_calendar
 from spark_jobs.ingestion.schema_change import changes_for_types
 from spark_jobs.ingestion.sql_table import find_sql_table, unavailable
 
@@ -87,10 +88,11 @@ class SqlRows:
                     row += batch.num_rows
         except SQLAlchemyError as reason:
             raise unavailable(reason) from None
-        except ValueError as reason:  # raised by SQLAlchemy: SQLite allows any text in a DATE
+        except ValueError as reason:  # of the driver, or of SQLAlchemy for a DATE of SQLite
             raise lake.InvalidRequestError(
                 f"SQL table {self._source.asked!r} has a value that does not fit its column's "
-                f"type: {reason}. Correct the value in the SQL database"
+                f"type: {reason}. Correct the value in the SQL database, or read a view that "
+                "replaces it"
             ) from None
 
     def _wanted(self, table: lake.Table) -> list[_Wanted]:
@@ -132,7 +134,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
         if "password" in options:
             address = address.set(password=options["password"])
         # A pool would keep the connection open after the rows are read.
-        return sql.create_engine(address, poolclass=sql.NullPool, hide_parameters=True)
+        engine = sql.create_engine(address, poolclass=sql.NullPool, hide_parameters=True)
     except ModuleNotFoundError as reason:
         raise lake.InvalidRequestError(
             f"key 'jdbc_url' needs the Python module {reason.name!r}, which is not installed: "
@@ -144,6 +146,8 @@ def _connect(url: str, options: dict[str, str]) -> Any:
             "key 'jdbc_url' is not an address that SQLAlchemy can open: write one such as "
             "postgresql+psycopg2://host/db, or install the SQLAlchemy dialect of the database"
         ) from None
+    refuse_values_outside_the_calendar(engine)
+    return engine
 
 
 def _read_type(kind: Any, *, as_text: bool) -> Any:
@@ -224,7 +228,7 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
             values = tuple(float(each) if isinstance(each, Decimal) else each for each in values)
         elif wanted.is_cast and wanted.is_text:
             values = tuple(map(_with_own_digits, values))
-        return pa.array(values, kind) if is_exact else pa.array(values)
+        found = pa.array(values, kind) if is_exact else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         if not is_exact:
             raise lake.InvalidRequestError(
@@ -235,3 +239,9 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
             f"a value of column {name!r} does not fit the table's type {kind}: {reason}. Change "
             "the value, or the type of the column"
         ) from None
+    if pa.types.is_time(found.type) and any(each.tzinfo for each in values if each is not None):
+        raise lake.InvalidRequestError(
+            f"column {name!r} has times with a zone, which TIME cannot hold: read a view that "
+            "casts the column to a TIME without a zone, or to a text"
+        )
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
+
 import pytest
 
 import lakeformat as lake
@@ -111,3 +113,54 @@ def test_an_array_becomes_an_array_of_the_texts_of_its_values(execute, read, sql
 def test_numbers_in_an_array_have_the_same_text_beside_each_other_number(read):
     found = read("NUMERIC[]", ["'{1, NULL}'", "'{1.55, 2}'"], casts={"value": "STRING"})
     assert found == ["[1, null]", "[1.55, 2]"]
+
+
+def test_times_with_a_zone_are_refused(read, catalog):
+    with pytest.raises(lake.InvalidRequestError, match=r"'value' has times with a zone.* a view"):
+        read("TIMETZ", ["'10:00+02'", "NULL"], "TIME(3)")
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
+def test_times_without_a_zone_are_read(read):
+    assert read("TIME", ["'10:00:00.5'", "NULL"], "TIME(3)") == [time(10, 0, 0, 500000), None]
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "type"),
+    [("DATE", "DATE"), ("TIMESTAMP", "TIMESTAMP(6)"), ("TIMESTAMPTZ", "TIMESTAMP_LTZ(6)")],
+)
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+@pytest.mark.parametrize("is_array", [False, True])
+def test_infinite_dates_and_times_are_refused(read, catalog, sql_type, type, value, is_array):
+    if is_array:
+        sql_type, type, literal = f"{sql_type}[]", f"ARRAY<{type}>", f"'{{{value}}}'"
+    else:
+        literal = f"'{value}'"
+    with pytest.raises(lake.InvalidRequestError, match=rf"'{value}' is not a date .* read a view"):
+        read(sql_type, [literal], type)
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
+@pytest.mark.parametrize("sql_type", ["TIME", "TIMETZ"])
+def test_the_end_of_the_day_is_refused(read, catalog, sql_type):
+    with pytest.raises(lake.InvalidRequestError, match=r"'24:00:00.*' is not a date or time"):
+        read(sql_type, ["'24:00'"], "TIME(3)")
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
+def test_the_first_and_last_dates_and_times_are_read(execute, ingest, catalog):
+    execute("CREATE TABLE orders (day DATE, at TIMESTAMP, days DATE[])")
+    execute("INSERT INTO orders VALUES ('0001-01-01', '9999-12-31 23:59:59.999999', NULL)")
+    execute("INSERT INTO orders VALUES ('9999-12-31', NULL, '{9999-12-31, NULL}')")
+    columns = [("day", "DATE"), ("at", "TIMESTAMP(6)"), ("days", "ARRAY<DATE>")]
+    catalog.create_table("shop.orders", columns)
+
+    ingest()
+
+    first, last = catalog.table("shop.orders").scan().to_arrow().to_pylist()
+    assert first == {
+        "day": date.min,
+        "at": datetime(9999, 12, 31, 23, 59, 59, 999999),
+        "days": None,
+    }
+    assert last == {"day": date.max, "at": None, "days": [date.max, None]}
