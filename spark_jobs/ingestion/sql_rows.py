@@ -27,6 +27,8 @@ _ROWS_AT_A_TIME = 65_536
 _ALL_DIGITS = Context(prec=400)
 """Rounds no number that SQLite can store."""
 _SCALE_IF_UNDECLARED = 10
+_TOO_LARGE = {32: 2.0**128 - 2.0**103, 64: math.inf}
+"""The least number that becomes infinite as FLOAT and as DOUBLE, by the bits of the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,13 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(decimal_of, values))
 
 
+def _float(value: Decimal, limit: float) -> float:
+    found = float(value)
+    if abs(found) >= limit and value.is_finite():
+        raise OverflowError(f"{value:.6g} is too large for the type of the column")
+    return found
+
+
 def _with_own_digits(value: Any) -> Any:
     """Return a decimal, and each decimal in an array, as text: Arrow would give all decimals of a
     batch as many digits as the longest has.
@@ -224,12 +233,21 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     values = _exact(wanted.column.type, values)
     try:
         # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
-        if is_float and not wanted.is_cast:
-            values = tuple(float(each) if isinstance(each, Decimal) else each for each in values)
+        if is_float:
+            limit = _TOO_LARGE[kind.bit_width]
+            values = tuple(
+                _float(each, limit) if isinstance(each, Decimal) else each for each in values
+            )
         elif wanted.is_cast and wanted.is_text:
             values = tuple(map(_with_own_digits, values))
         found = pa.array(values, kind) if is_exact else pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
+    except (pa.ArrowException, TypeError, OverflowError) as reason:
+        decimals = (each for each in values if isinstance(each, Decimal))
+        if (odd := next((each for each in decimals if not each.is_finite()), None)) is not None:
+            raise lake.InvalidRequestError(
+                f"column {name!r} has the number {odd}, which only FLOAT, DOUBLE and texts can "
+                "hold: correct the value, or choose such a type for the column"
+            ) from None
         if not is_exact:
             raise lake.InvalidRequestError(
                 f"the values of column {name!r} have no common type: {reason}. Read a view "

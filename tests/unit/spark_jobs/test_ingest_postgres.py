@@ -164,3 +164,27 @@ def test_the_first_and_last_dates_and_times_are_read(execute, ingest, catalog):
         "days": None,
     }
     assert last == {"day": date.max, "at": None, "days": [date.max, None]}
+
+
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_not_finite_becomes_only_a_float(read, ingest, catalog, name):
+    numbers = ["1.5", f"'{name}'"]
+    with pytest.raises(lake.InvalidRequestError, match=rf"'value' has the number {name}, which"):
+        read("NUMERIC", numbers, casts={"value": "DECIMAL(10, 2)"}, table="shop.decimals")
+
+    ingest(casts={"value": "DOUBLE"})
+
+    assert str(values_of(catalog)) == str([1.5, float(name)])
+
+
+def test_numbers_of_many_digits_become_the_nearest_double(read):
+    found = read("NUMERIC", ["1e75", "1.000001"], casts={"value": "DOUBLE"})
+    assert found == [1e75, 1.000001]
+
+
+@pytest.mark.parametrize(("number", "type"), [("1e39", "FLOAT"), ("-1e400", "DOUBLE")])
+@pytest.mark.parametrize("is_cast", [False, True])
+def test_a_number_beyond_a_float_is_refused(read, number, type, is_cast):
+    more = {"casts": {"value": type}} if is_cast else {"type": type}
+    with pytest.raises(lake.InvalidRequestError, match=r"'value'.* is too large for the type"):
+        read("NUMERIC", [number], **more)
