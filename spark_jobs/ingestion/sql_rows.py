@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -205,6 +206,17 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(decimal_of, values))
 
 
+def _instants(values: tuple[Any, ...]) -> pa.DataType | None:
+    """Return a timestamp type with a zone if the first value has a zone; else None.
+
+    Arrow would take the zone of the first value. It refuses zones of the 19th century, which
+    differ from UTC by seconds.
+    """
+    first = next((each for each in values if each is not None), None)
+    is_instant = isinstance(first, datetime) and first.tzinfo is not None
+    return pa.timestamp("us", "UTC") if is_instant else None
+
+
 def _float(value: Decimal, limit: float) -> float:
     found = float(value)
     if abs(found) >= limit and value.is_finite():
@@ -240,7 +252,7 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
             )
         elif wanted.is_cast and wanted.is_text:
             values = tuple(map(_with_own_digits, values))
-        found = pa.array(values, kind) if is_exact else pa.array(values)
+        found = pa.array(values, kind if is_exact else _instants(values))
     except (pa.ArrowException, TypeError, OverflowError) as reason:
         decimals = (each for each in values if isinstance(each, Decimal))
         if (odd := next((each for each in decimals if not each.is_finite()), None)) is not None:

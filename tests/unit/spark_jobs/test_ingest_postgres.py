@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time
 
 import pytest
 
@@ -188,3 +188,9 @@ def test_a_number_beyond_a_float_is_refused(read, number, type, is_cast):
     more = {"casts": {"value": type}} if is_cast else {"type": type}
     with pytest.raises(lake.InvalidRequestError, match=r"'value'.* is too large for the type"):
         read("NUMERIC", [number], **more)
+
+
+def test_timestamps_are_read_in_any_zone_of_the_session(execute, read, database):
+    execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")  # +00:53:28 before 1893
+    found = read("TIMESTAMPTZ", ["NULL", "'1880-01-01 12:00Z'", "'2024-07-01 12:00Z'"])
+    assert found[1:] == [datetime(1880, 1, 1, 12, tzinfo=UTC), datetime(2024, 7, 1, 12, tzinfo=UTC)]
