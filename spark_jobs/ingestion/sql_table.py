@@ -51,12 +51,13 @@ class SqlTable:
     in the lake.
     """
 
-    def __init__(self, asked: str, table: Table, mapping: ColumnMapping) -> None:
+    def __init__(self, asked: str, table: Table, mapping: ColumnMapping, database: str) -> None:
         self.asked = asked
         self.columns = list(table.columns)
         self.names = mapping.names([each.name for each in self.columns])
         self._mapping = mapping
         self._table = table
+        self._database = database
 
     @property
     def quoted(self) -> str:
@@ -96,8 +97,15 @@ class SqlTable:
                 found[name] = self._mapping.casts[name]
                 continue
             with suppress(lake.InvalidRequestError) if name in there else nullcontext():
-                found[name] = parse_type(_type_of(column))
+                is_int = name in there and self._is_int(column.type)
+                found[name] = parse_type("INT" if is_int else _type_of(column))
         return found
+
+    def _is_int(self, kind: Any) -> bool:
+        """Return True for INTEGER of PostgreSQL. In SQLite, an INTEGER has up to 64 bits."""
+        import sqlalchemy as sql
+
+        return self._database == "postgresql" and isinstance(kind, sql.INTEGER)
 
     def require_columns_of(self, table: lake.Table) -> None:
         """Raise ``InvalidRequestError`` if the SQL table has columns that ``table`` lacks."""
@@ -221,7 +229,7 @@ def _reflected(
     import sqlalchemy as sql
 
     table = sql.Table(name, sql.MetaData(), schema=schema, autoload_with=engine, resolve_fks=False)
-    return SqlTable(asked, table, mapping)
+    return SqlTable(asked, table, mapping, engine.name)
 
 
 def _nearest(

@@ -194,3 +194,17 @@ def test_timestamps_are_read_in_any_zone_of_the_session(execute, read, database)
     execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")  # +00:53:28 before 1893
     found = read("TIMESTAMPTZ", ["NULL", "'1880-01-01 12:00Z'", "'2024-07-01 12:00Z'"])
     assert found[1:] == [datetime(1880, 1, 1, 12, tzinfo=UTC), datetime(2024, 7, 1, 12, tzinfo=UTC)]
+
+
+def test_an_integer_widens_no_int(execute, ingest, catalog):
+    execute("CREATE TABLE orders (id INTEGER, small INTEGER, large BIGINT, new INTEGER)")
+    execute("INSERT INTO orders VALUES (1, 70000, 3000000000, 2)")
+    columns = [("id", "INT"), ("small", "SMALLINT"), ("large", "INT")]
+    catalog.create_table("shop.orders", columns, primary_key=["id"], options={"bucket": "1"})
+
+    ingest(on_schema_change="widen")
+
+    table = catalog.table("shop.orders")
+    found = {field.name: str(field.type) for field in table.scan().to_arrow().schema}
+    assert found == {"id": "int32", "small": "int32", "large": "int64", "new": "int64"}
+    assert [*table.scan().to_arrow().to_pylist()[0].values()] == [1, 70000, 3000000000, 2]
