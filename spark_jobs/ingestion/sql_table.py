@@ -271,8 +271,16 @@ def _is_unbounded(kind: Any) -> bool:
     return (
         isinstance(kind, sql.Numeric)
         and not isinstance(kind, sql.Float)
-        and (kind.precision is None or kind.precision > _MOST_DIGITS)
+        and (kind.precision is None or _digits(kind) > _MOST_DIGITS)
     )
+
+
+def _digits(kind: Any) -> int:
+    """Return the digits of a decimal type, with the zeros that PostgreSQL counts only in the scale:
+    NUMERIC(5, -2) holds 9999900, and NUMERIC(3, 5) holds 0.00999.
+    """
+    scale = kind.scale or 0
+    return int(max(kind.precision - min(scale, 0), scale))
 
 
 def _type_of(column: Any) -> str:
@@ -291,7 +299,7 @@ def _type_of(column: Any) -> str:
     if isinstance(kind, sql.Float):
         return "DOUBLE"
     if isinstance(kind, sql.Numeric):
-        return f"DECIMAL({kind.precision}, {kind.scale or 0})"
+        return f"DECIMAL({_digits(kind)}, {max(kind.scale or 0, 0)})"
     if isinstance(kind, sql.DateTime):
         return "TIMESTAMP_LTZ(6)" if kind.timezone else "TIMESTAMP(6)"
     for parent in type(kind).__mro__:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -208,3 +210,22 @@ def test_an_integer_widens_no_int(execute, ingest, catalog):
     found = {field.name: str(field.type) for field in table.scan().to_arrow().schema}
     assert found == {"id": "int32", "small": "int32", "large": "int64", "new": "int64"}
     assert [*table.scan().to_arrow().to_pylist()[0].values()] == [1, 70000, 3000000000, 2]
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "number", "stored", "type"),
+    [
+        ("NUMERIC(5, -2)", "1234567", "1234600", pa.decimal128(7, 0)),
+        ("NUMERIC(3, 5)", "0.00123", "0.00123", pa.decimal128(5, 5)),
+    ],
+)
+def test_a_scale_may_be_negative_or_above_the_precision(
+    read, catalog, sql_type, number, stored, type
+):
+    assert read(sql_type, [number]) == [Decimal(stored)]
+    assert catalog.table("shop.orders").scan().to_arrow().schema.field("value").type == type
+
+
+def test_a_number_with_too_many_zeros_needs_a_cast(read):
+    with pytest.raises(lake.InvalidRequestError, match=r"'value' is a number .* in key 'casts'"):
+        read("NUMERIC(30, -9)", ["1e30"])
