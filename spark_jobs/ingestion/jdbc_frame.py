@@ -30,6 +30,7 @@ _NO_TABLE = re.compile(
     r"|Table '.*' doesn't exist|ORA-00942|Invalid object name"
 )
 _NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFoundError")
+_BAD_VALUE = re.compile(r"PSQLException: Bad value for type")
 _OF_DRIVER = re.compile(
     r"(?<![\w.$])(?!org\.apache\.spark\.)(?:[\w.$]*SQL\w*|[\w.$]*\.jdbc\.[\w.$]*)Exception\b"
 )
@@ -89,7 +90,7 @@ class JdbcFrame:
         except Exception as reason:
             if isinstance(reason, lake.LakeError) or not _OF_DRIVER.search(str(reason)):
                 raise
-            refused = _unanswered(self._asked, reason)
+            refused = _failed_read(self._asked, reason)
         raise refused
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
@@ -159,6 +160,16 @@ def _refusal(name: str, reason: Exception) -> lake.LakeError:
             f"Spark cannot read {name!r}: it has no JDBC driver for the address. Add the driver's "
             "jar to spark.jars, and its class to source_options, such as "
             '{"driver": "org.postgresql.Driver"}'
+        )
+    return _unanswered(name, reason)
+
+
+def _failed_read(name: str, reason: Exception) -> lake.LakeError:
+    if _BAD_VALUE.search(str(reason)):
+        return lake.InvalidRequestError(
+            f"Spark cannot read {name!r}: a value does not fit the type that its column has in "
+            "Spark, such as NaN in a NUMERIC. Correct the value in the SQL database, or read a "
+            "view that replaces it"
         )
     return _unanswered(name, reason)
 

@@ -15,7 +15,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs.ingest import run
-from spark_jobs.ingestion import table_changes
+from spark_jobs.ingestion import jdbc_frame, table_changes
 from spark_jobs.ingestion.copied_table import require_no_deletes
 from spark_jobs.ingestion.jdbc_table import find_jdbc_table
 from spark_jobs.ingestion.sql_table import require_table_name
@@ -994,3 +994,31 @@ def test_options_of_spark_do_not_hinder_the_lookup(tmp_path, shop):
     found = spark_lookup(url, partitioncolumn="id", FetchSize="9", driver="org.sqlite.JDBC")
     assert found.quoted == '"orders"'
     assert found.new_columns() == [("id", "BIGINT"), ("note", "STRING"), ("day", "DATE")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "words"),
+    [
+        (
+            "Bad value for type BigDecimal : hush",
+            lake.InvalidRequestError,
+            r"such as NaN .* a view",
+        ),
+        ("This connection has been closed: hush", lake.UnavailableError, r"\(PSQLException\)"),
+    ],
+)
+def test_a_value_that_spark_cannot_read_needs_no_retry(
+    tmp_path, catalog, shop, monkeypatch, reason, error, words
+):
+    def fail(*_, **__):
+        raise RuntimeError(f"Task failed: org.postgresql.util.PSQLException: {reason}")
+
+    monkeypatch.setattr(jdbc_frame, "_loaded", lambda *_: None)
+    monkeypatch.setattr(jdbc_frame, "write_rows", fail)
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT"), ("note", "STRING"), ("day", "DATE")]
+    )
+    wanted = IngestRequest(**sql_request(tmp_path, f"jdbc:{shop}", engine="spark"))
+    with pytest.raises(error, match=words) as refused:
+        jdbc_frame.JdbcFrame(None, wanted).written(table, None, None)
+    assert "hush" not in str(refused.value)
