@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,10 @@ _PLAIN = {
 }
 _FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _MICROSECONDS = 6
+_CHANGE_OF_CALENDAR = date(1582, 10, 4), date(1582, 10, 15)
+"""The days between these two are missing in the calendar of ``java.sql.Date``, in which Spark may
+compare a literal with the bounds of a file. The time zone may move a moment by a day.
+"""
 
 
 def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Column | None:
@@ -120,15 +124,17 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
     if field.type.name in _PLAIN:
         return sql.lit(value.as_py())
     if field.type.name is TypeName.DATE:
-        # As SQL text, because Spark converts a date by a calendar without ten days of 1582.
-        return sql.expr(f"DATE '{value.as_py().isoformat()}'")
+        day = value.as_py()
+        # As SQL text, because Spark does not convert a date before the year 1000.
+        return None if _is_at_the_change(day) else sql.expr(f"DATE '{day.isoformat()}'")
     if field.type.name not in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         return None
     return _moment(value) if field.type.precision <= _MICROSECONDS else None
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return the literal of a timestamp; None if its unit is nanoseconds.
+    """Return the literal of a timestamp; None if its unit is nanoseconds, or if Spark may move it
+    to another day.
 
     The literal is SQL text, because Spark would convert a datetime to the driver's time zone.
     """
@@ -136,5 +142,12 @@ def _moment(value: pa.Scalar) -> Column | None:
         return None
     moment: Any = value.as_py()
     assert isinstance(moment, datetime)
+    if value.type.tz and _is_at_the_change(moment.date()):
+        return None
     text = moment.replace(tzinfo=None).isoformat(" ", "microseconds")
     return sql.expr(f"TIMESTAMP '{text}Z'" if value.type.tz else f"TIMESTAMP_NTZ '{text}'")
+
+
+def _is_at_the_change(day: date) -> bool:
+    first, last = _CHANGE_OF_CALENDAR
+    return first <= day <= last

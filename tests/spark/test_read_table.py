@@ -1,7 +1,7 @@
 """Tables as DataFrames: the same rows, by any reader of the files."""
 
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -297,6 +297,35 @@ def test_days_that_the_julian_calendar_lacks_are_found(spark, catalog, native):
     }.items():
         frame = read_table(spark, table, where=condition, native=native)
         assert set(frame.toArrow()["day"].to_pylist()) == found, condition
+
+
+@pytest.mark.parametrize("how", ["where", "filter"])
+def test_bounds_of_files_do_not_hide_days_that_the_julian_calendar_lacks(spark, catalog, how):
+    table = catalog.create_table("shop.old", [("day", "DATE"), ("at", "TIMESTAMP_LTZ(6)")])
+    days = [date(1582, 10, day) for day in (10, 15, 4, 20)]
+    for day in days:  # one file of equal rows each
+        moment = datetime(day.year, day.month, day.day, 5, tzinfo=UTC)
+        table.write(pa.table({"day": [day] * 4, "at": [moment] * 4}, table.scan().schema))
+    conditions = {
+        "day = DATE '1582-10-10'": days[:1],
+        "day > DATE '1582-10-09'": [days[0], days[1], days[3]],
+        "day <> DATE '1582-10-10'": days[1:],
+        "day IN (DATE '1582-10-10', DATE '1582-10-04')": [days[0], days[2]],
+        "at = TIMESTAMP '1582-10-10 05:00:00'": days[:1],
+        "at > TIMESTAMP '1582-10-09 05:00:00'": [days[0], days[1], days[3]],
+        "at <> TIMESTAMP '1582-10-10 05:00:00'": days[1:],
+    }
+    setting = "spark.sql.datetime.java8API.enabled"
+    before = spark.conf.get(setting)
+    if how == "where":  # finds all rows also in a session that has another setting
+        spark.conf.set(setting, False)
+    try:
+        for condition, found in conditions.items():
+            where = condition if how == "where" else None
+            frame = read_table(spark, table, where=where).where("true" if where else condition)
+            assert sorted(frame.toArrow()["day"].to_pylist()) == sorted(found * 4), condition
+    finally:
+        spark.conf.set(setting, before)
 
 
 @pytest.mark.parametrize("native", [None, False])
