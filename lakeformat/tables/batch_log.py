@@ -40,6 +40,7 @@ _MEMBERS = (
     Member("identifier", "identifier", int, required=True),
     Member("firstTryMillis", "first_try_millis", int),
     Member("firstTryHead", "first_try_head", str),
+    Member("checkpoint", "checkpoint", str),
 )
 
 
@@ -47,12 +48,13 @@ _MEMBERS = (
 class _Note:
     """The content of ``stream-<name>``: the newest batch of a stream.
 
-    The batch is published if ``first_try_millis`` is None.
+    The batch is published if ``first_try_millis`` is None. ``checkpoint`` is None if it is unknown.
     """
 
     identifier: int
     first_try_millis: int | None = None
     first_try_head: str | None = None
+    checkpoint: str | None = None
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> _Note:
@@ -88,14 +90,16 @@ class StreamTable:
 
 
 @contextmanager
-def stream_batch(table: StreamTable, commit: CommitId) -> Iterator[CommitId | None]:
+def stream_batch(
+    table: StreamTable, commit: CommitId, checkpoint: str | None = None
+) -> Iterator[CommitId | None]:
     """Publish one batch of a stream exactly once, in a with block that commits; see
     ``Table.stream_batch``.
 
     Yields the identity to commit with, or None if the batch is already published.
     """
     require_commit_id(commit)
-    batch = _LoggedBatch(table, commit, quote(commit.user, safe=""))
+    batch = _LoggedBatch(table, commit, quote(commit.user, safe=""), checkpoint)
     noted = batch.begun()
     if noted is None:
         yield None
@@ -116,6 +120,7 @@ class _LoggedBatch:
     table: StreamTable
     commit: CommitId
     name: str
+    checkpoint: str | None
     is_first_try: bool = False
     has_note: bool = True
     """False if the stream has no note in ``StreamTable.directory`` yet."""
@@ -124,15 +129,18 @@ class _LoggedBatch:
         """Record that the batch begins, and return the identity to commit it with.
 
         Return None if the batch is already published. Raise ``InvalidRequestError`` if the batch is
-        older than the newest batch and its commit is not found.
+        older than the newest batch and its commit is not found, and if another checkpoint has
+        published a batch with this number.
         """
         note, commit = self._newest_note(), self.commit
         if note is not None and note.identifier > commit.identifier:
+            self._require_checkpoint(note)
             if self.table.find_commit(commit) is None:
                 raise self._out_of_order(note)
             return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
+                self._require_checkpoint(note)
                 self.table.forget(self.name)  # an interrupted attempt may have left the consumers
                 self.table.forget_old(self.name)
                 return None
@@ -142,6 +150,7 @@ class _LoggedBatch:
                 first_try_head=note.first_try_head,
             )
             if self.table.find_commit(commit) is not None:
+                self._require_checkpoint(note)
                 self.done()
                 return None
             return commit
@@ -152,7 +161,7 @@ class _LoggedBatch:
         return self._begin()
 
     def done(self) -> None:
-        self._write(_Note(self.commit.identifier))
+        self._write(_Note(self.commit.identifier, checkpoint=self.checkpoint))
         self._forget()
 
     def forget_unless_published(self, noted: CommitId) -> None:
@@ -175,7 +184,7 @@ class _LoggedBatch:
         identity = self.table.keep(self.name)
         if not self.has_note:
             self.table.forget_old(self.name)
-        self._write(_Note(self.commit.identifier, now, identity))
+        self._write(_Note(self.commit.identifier, now, identity, self.checkpoint))
         return replace(self.commit, first_try_millis=now, first_try_head=identity)
 
     def _forget(self) -> None:
@@ -189,7 +198,7 @@ class _LoggedBatch:
         if note is None and (old := self.table.old_directory(self.commit)) is not None:
             note = self._old_note(f"{old}/{_PREFIX}{self.name}")
         if note is None and self.table.adopted is not None:
-            note = _LoggedBatch(self.table.adopted(), self.commit, self.name)._newest_note()
+            note = replace(self, table=self.table.adopted())._newest_note()
         return note
 
     @property
@@ -225,6 +234,19 @@ class _LoggedBatch:
     def _write(self, note: _Note) -> None:
         members = write_members(_MEMBERS, note)
         self.table.storage.overwrite(self._path, json.dumps(members).encode())
+
+    def _require_checkpoint(self, note: _Note) -> None:
+        """Raise ``InvalidRequestError`` if another checkpoint has published the batch of the note:
+        with the same number, the batch of this checkpoint has other rows.
+        """
+        if None in (note.checkpoint, self.checkpoint) or note.checkpoint == self.checkpoint:
+            return
+        raise InvalidRequestError(
+            f"{self.commit} was not published in {self.table.uri}, because the stream has "
+            f"published commit {note.identifier} from another checkpoint, and the numbers of a "
+            "new checkpoint begin again: with a new checkpoint, set 'query' to a new name, or "
+            "leave it out"
+        )
 
     def _undecidable(self, note: _Note, old: str) -> InvalidRequestError:
         return InvalidRequestError(

@@ -136,15 +136,17 @@ def write_stream_batch(
 
     The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. The commit
     identity of a batch is the user ``spark-<query>`` and the number of the batch. ``query`` is a
-    name of the stream, the same in all of its runs. Default: the id of the query, which the
-    checkpoint of the stream has. The returned function raises ``NotFoundError`` for a missing
-    table, and the errors of ``write_table``.
+    name of the stream, the same in all of its runs. A new checkpoint needs a new name. Default: the
+    id of the query, which the checkpoint of the stream has. The returned function raises
+    ``NotFoundError`` for a missing table, ``InvalidRequestError`` if the batch would be taken for
+    another one that is already published, and the errors of ``write_table``.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
-        user = query or _query_id(frame)
+        checkpoint = _local_property(frame, "sql.streaming.queryId")
+        commit = lake.CommitId(f"spark-{query or _known(checkpoint)}", batch)
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-        with found.stream_batch(lake.CommitId(f"spark-{user}", batch)) as noted:
+        with found.stream_batch(commit, checkpoint=checkpoint) as noted:
             if noted is not None:
                 write_table(
                     frame,
@@ -158,18 +160,21 @@ def write_stream_batch(
     return write
 
 
-def _query_id(frame: DataFrame) -> str:
+def _local_property(frame: DataFrame, name: str) -> str | None:
+    context = classic_context(frame.sparkSession)
+    return None if context is None else context.getLocalProperty(name)
+
+
+def _known(query: str | None) -> str:
     """Return the id of the running stream query. Spark stores this id in the query's checkpoint, so
     it is the same after a restart. Raise ``InvalidRequestError`` if the id is unknown.
     """
-    context = classic_context(frame.sparkSession)
-    found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    if found is None:
+    if query is None:
         raise lake.InvalidRequestError(
             "the id of the query is unknown: give write_stream_batch a 'query', a name that is "
             "the same in every run of this stream and that no other stream uses"
         )
-    return found
+    return query
 
 
 def _require_upsert(

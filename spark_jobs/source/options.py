@@ -171,8 +171,8 @@ OPTIONS = (
     SourceOption(
         "query",
         (Use.STREAM_WRITE,),
-        "A name for the stream: the same in every run, and used by no other stream. Default: the "
-        "id from its checkpoint.",
+        "A name for the stream: the same in every run, and used by no other stream. A new "
+        "checkpoint needs a new name. Default: the id from the checkpoint.",
     ),
 )
 _OF_SPARK = ("checkpointlocation", "queryname")

@@ -163,7 +163,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             return
         commit = self._commit_id(messages, batchId)
         self._require_columns(batchId)
-        with self._table.stream_batch(commit) as noted:
+        with self._table.stream_batch(commit, checkpoint=_query_id(messages)) as noted:
             if noted is None:
                 # The batch is committed, even if a changed query now gives other rows.
                 self._abort(messages, commit)
@@ -198,14 +198,19 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def _commit_id(
         self, messages: Sequence[WriterCommitMessage | None], batch: int
     ) -> lake.CommitId:
-        queries = {a.query for a in messages if isinstance(a, TaskAnswer) and a.query is not None}
-        user = self._how.query or next(iter(queries), None)
+        user = self._how.query or _query_id(messages)
         if user is None:
             raise lake.InvalidRequestError(
                 "the id of the query is unknown: set option 'query', a name that is the same in "
                 "every run of this stream and that no other stream uses"
             )
         return lake.CommitId(f"spark-{user}", batch)
+
+
+def _query_id(answers: Sequence[WriterCommitMessage | None]) -> str | None:
+    """Return the id of the query, which is stored in its checkpoint; None if it is unknown."""
+    known = (a.query for a in answers if isinstance(a, TaskAnswer) and a.query is not None)
+    return next(known, None)
 
 
 def _overwritten(options: Mapping[str, str]) -> Overwritten:

@@ -187,3 +187,22 @@ def test_a_key_may_go_so_its_stream_says_what_rows_do(lake_spark, target, catalo
 
     rows = catalog.table("shop.log").scan().to_arrow().sort_by([("id", "ascending")]).to_pylist()
     assert sorted((row["rowkind_"], row["id"]) for row in rows) == [("+I", 1), ("+I", 2), ("-D", 2)]
+
+
+def test_a_new_checkpoint_needs_a_new_query(lake_spark, source, target, tmp_path):
+    def copied(checkpoint, query):
+        rows = lake_spark.readStream.format("lake").load("shop.events")
+        writer = by_bucket(rows, "shop.copy").writeStream.format("lake").option("query", query)
+        writer = writer.option("checkpointLocation", str(tmp_path / checkpoint))
+        writer.trigger(availableNow=True).start("shop.copy").awaitTermination()
+
+    add(source, 1)
+    copied("first", "copy")
+    add(source, 2)
+    with pytest.raises(Exception, match=r"commit 0 from another checkpoint.* set 'query' to a new"):
+        copied("second", "copy")
+    assert ids(target) == [1]
+
+    copied("first", "copy")
+    copied("third", "another copy")
+    assert ids(target) == [1, 2]

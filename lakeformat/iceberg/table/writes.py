@@ -179,7 +179,9 @@ class TableWrites(TableHistory):
         found = earlier_commit(self._handle, self._handle.load(), commit)
         return None if found is None else write_report(self.location, found)
 
-    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+    def stream_batch(
+        self, commit: CommitId, *, checkpoint: str | None = None
+    ) -> AbstractContextManager[CommitId | None]:
         """Publish one batch of a stream exactly once, even if it is repeated much later.
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
@@ -187,12 +189,13 @@ class TableWrites(TableHistory):
         the block ends without an exception, the batch is recorded as published. From the start of
         the block until then, a consumer with the name of the stream keeps the snapshots from
         expiring. Identifiers of batches must ascend: raise ``InvalidRequestError`` for a batch that
-        is older than the newest one and not published.
+        is older than the newest one and not published, and if the batch was published with another
+        ``checkpoint``, the id of the stream's checkpoint.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch
 
-        return stream_batch(stream_table(self._handle, self.find_commit), commit)
+        return stream_batch(stream_table(self._handle, self.find_commit), commit, checkpoint)
 
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None if there is no

@@ -317,13 +317,16 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         return find_write(self._pair, commit)
 
-    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+    def stream_batch(
+        self, commit: CommitId, *, checkpoint: str | None = None
+    ) -> AbstractContextManager[CommitId | None]:
         """Publish one batch of a stream exactly once, even if it is repeated much later.
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise write with ``commit``. The record of the newest
         batch is in the directory of the change store. Identifiers of batches must ascend: raise
-        ``InvalidRequestError`` for a batch that is older than the newest one and not published.
+        ``InvalidRequestError`` for a batch that is older than the newest one and not published, and
+        if the batch was published with another ``checkpoint``, the id of the stream's checkpoint.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.mixed.write.write_changes import change_handle
@@ -331,10 +334,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         change = change_handle(self._pair)
         base, find = self._pair.base, self.find_commit
-        table = stream_table(change, find, base)
-        return stream_batch(
-            replace(table, adopted=lambda: stream_table(base, find, change)), commit
-        )
+        notes = stream_table(change, find, base)
+        notes = replace(notes, adopted=lambda: stream_table(base, find, change))
+        return stream_batch(notes, commit, checkpoint)
 
     def find_run(self, user: str) -> RunRecord | None:
         """Return the record of the last success of a run, by its commit user; None without a

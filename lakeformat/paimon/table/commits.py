@@ -184,19 +184,22 @@ class TableCommits(TableReads):
 
         return find_commit(self._handle, commit)
 
-    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+    def stream_batch(
+        self, commit: CommitId, *, checkpoint: str | None = None
+    ) -> AbstractContextManager[CommitId | None]:
         """Commit one batch of a stream exactly once, however late it is repeated.
 
         ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: ``commit`` is None if the
         batch is already published; otherwise pass ``commit`` to the write. Leaving the block
         without an exception marks the batch as published. Each batch needs a greater identifier
         than the batch before it. While the block runs, a consumer with the stream's name keeps the
-        snapshots.
+        snapshots. ``checkpoint`` is the id of the stream's checkpoint, if it has one: raise
+        ``InvalidRequestError`` if another checkpoint has published a batch with this identifier.
         """
         from lakeformat.paimon.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch
 
-        return stream_batch(stream_table(self._handle), commit)
+        return stream_batch(stream_table(self._handle), commit, checkpoint)
 
     def begin(self) -> AbstractContextManager[Position]:
         """Keep the newest snapshot and all later ones while a batch runs.

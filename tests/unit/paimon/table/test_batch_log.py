@@ -177,6 +177,53 @@ def test_an_older_batch_than_the_last_one_is_refused(orders):
     assert orders.scan().count() == 5
 
 
+def of_checkpoint(orders: lake.Table, number: int, checkpoint: str | None, dies: str = "") -> None:
+    with orders.stream_batch(batch(number), checkpoint=checkpoint) as commit:
+        if dies == "before":
+            raise KeyboardInterrupt
+        if commit is not None:
+            orders.write(ROWS, commit=commit)
+        if dies:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_published_batch_of_another_checkpoint_is_refused(orders, number):
+    for each in (0, 1):
+        of_checkpoint(orders, each, "first")
+
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"published commit 1 from another .* set 'query' to a new"
+    ):
+        of_checkpoint(orders, number, "second")
+
+    of_checkpoint(orders, number, "first")
+    of_checkpoint(orders, 2, "first")
+    assert orders.scan().count() == 3
+
+
+@pytest.mark.parametrize(("one", "other"), [(None, "first"), ("first", None), ("first", "first")])
+def test_without_another_checkpoint_a_batch_is_repeated(orders, one, other):
+    of_checkpoint(orders, 0, one)
+    of_checkpoint(orders, 0, other)
+
+    assert orders.scan().count() == 1
+
+
+def test_an_interrupted_batch_of_another_checkpoint_is_refused_only_if_published(orders):
+    with pytest.raises(KeyboardInterrupt):
+        of_checkpoint(orders, 0, "first", dies="before")
+    of_checkpoint(orders, 0, "second")
+    with pytest.raises(KeyboardInterrupt):
+        of_checkpoint(orders, 1, "second", dies="after")
+
+    with pytest.raises(lake.InvalidRequestError, match=r"published commit 1 from another"):
+        of_checkpoint(orders, 1, "third")
+
+    of_checkpoint(orders, 1, "second")
+    assert (orders.scan().count(), consumers(orders)) == (2, [])
+
+
 def test_a_damaged_note_is_named(orders):
     copy(orders, 0)
     storage, layout = orders._handle.storage, orders._handle.layout
