@@ -6,7 +6,7 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import lakeformat as lake
 from lakeformat.tables.arguments import Conflict, Overwritten, PartitionSpec
@@ -26,6 +26,15 @@ __all__ = ["WriteMode", "write_stream_batch", "write_table"]
 
 WriteMode = Literal["append", "overwrite", "dynamic", "partitions", "table"]
 _MODES = get_args(WriteMode)
+
+_Stream: TypeAlias = tuple[str, str | int, str]
+"""The location of a table, its name or the id of the open table, and the user of the commits.
+Branches of a table have the same location.
+"""
+_PUBLISHED: dict[_Stream, tuple[tuple[str, int], frozenset[int]]] = {}
+"""The newest run and batch of each stream into a table, and the hashes of the frames that it
+published.
+"""
 
 
 def write_table(
@@ -137,7 +146,8 @@ def write_stream_batch(
     The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. The commit
     identity of a batch is the user ``spark-<query>`` and the number of the batch. ``query`` is a
     name of the stream, the same in all of its runs. A new checkpoint needs a new name. Default: the
-    id of the query, which the checkpoint of the stream has. The returned function raises
+    id of the query, which the checkpoint of the stream has. If a batch has several writes to a
+    table, give each further write its own ``query``. The returned function raises
     ``NotFoundError`` for a missing table, ``InvalidRequestError`` if the batch would be taken for
     another one that is already published, and the errors of ``write_table``.
     """
@@ -146,8 +156,12 @@ def write_stream_batch(
         checkpoint = _local_property(frame, "sql.streaming.queryId")
         commit = lake.CommitId(f"spark-{query or _known(checkpoint)}", batch)
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
+        name = table if isinstance(table, str) else id(table)
+        stream = found.location, name, commit.user
         with found.stream_batch(commit, checkpoint=checkpoint) as noted:
-            if noted is not None:
+            if noted is None:
+                _require_repetition(frame, stream, batch)
+            else:
                 write_table(
                     frame,
                     found,
@@ -156,8 +170,44 @@ def write_stream_batch(
                     sequence_by=sequence_by,
                     commit=noted,
                 )
+        _remember(frame, stream, batch)
 
     return write
+
+
+def _require_repetition(frame: DataFrame, stream: _Stream, batch: int) -> None:
+    """Raise ``InvalidRequestError`` if the same run of the stream has published the batch with
+    other rows, so that the rows of ``frame`` would be lost.
+    """
+    plans = _published(frame, stream, batch)
+    if plans and frame.semanticHash() not in plans:
+        raise lake.InvalidRequestError(
+            f"the rows were not written, because batch {batch} of this stream has another write "
+            f"to {stream[0]} with the user {stream[-1]!r}, which counts as the same commit: leave "
+            "the first write of the batch as it is, give each further write_stream_batch of this "
+            "table its own 'query', and run the stream again"
+        )
+
+
+def _remember(frame: DataFrame, stream: _Stream, batch: int) -> None:
+    """Record the rows that the running stream has published in the batch."""
+    if run := _run_id(frame):
+        plans = _published(frame, stream, batch) | {frame.semanticHash()}
+        _PUBLISHED[stream] = (run, batch), plans
+
+
+def _published(frame: DataFrame, stream: _Stream, batch: int) -> frozenset[int]:
+    newest, plans = _PUBLISHED.get(stream, (None, frozenset()))
+    return plans if newest == (_run_id(frame), batch) else frozenset()
+
+
+def _run_id(frame: DataFrame) -> str | None:
+    """Return the id of the run of a stream, which differs after a restart; None outside a stream.
+
+    Spark gives the jobs of a run this group.
+    """
+    is_stream = _local_property(frame, "sql.streaming.queryId") is not None
+    return _local_property(frame, "spark.jobGroup.id") if is_stream else None
 
 
 def _local_property(frame: DataFrame, name: str) -> str | None:

@@ -206,3 +206,52 @@ def test_a_new_checkpoint_needs_a_new_query(lake_spark, source, target, tmp_path
     copied("first", "copy")
     copied("third", "another copy")
     assert ids(target) == [1, 2]
+
+
+def test_a_second_write_of_a_batch_needs_its_own_query(lake_spark, catalog, source, tmp_path):
+    copies = catalog.create_table("shop.copies", COLUMNS)
+    add(source, 1, 2, 3, 4)
+
+    def split(**second):
+        even = write_stream_batch("shop.copies")
+        odd = write_stream_batch("shop.copies", **second)
+
+        def both(rows, number):
+            for _ in range(2):  # the same rows again: a repetition
+                even(rows.where("id % 2 = 0"), number)
+            odd(rows.where("id % 2 = 1"), number)
+
+        rows = lake_spark.readStream.format("lake").load("shop.events")
+        writer = rows.writeStream.foreachBatch(both).trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.start().awaitTermination()
+
+    for _ in range(2):  # also after a restart, which repeats the first write
+        with pytest.raises(Exception, match=r"the rows were not written.* its own 'query'"):
+            split()
+        assert ids(copies) == [2, 4]
+
+    split(query="odd")
+    assert ids(copies) == [1, 2, 3, 4]
+
+
+def test_a_batch_that_writes_to_two_branches_is_repeated(lake_spark, catalog, source, tmp_path):
+    copies = catalog.create_table("shop.copies", COLUMNS)
+    copies.branches.create("odd")
+    add(source, 1, 2, 3, 4)
+    even, odd = write_stream_batch("shop.copies"), write_stream_batch("shop.copies$branch_odd")
+
+    def both(rows, number):
+        even(rows.where("id % 2 = 0"), number)
+        odd(rows.where("id % 2 = 1"), number)
+
+    for _ in range(2):
+        rows = lake_spark.readStream.format("lake").load("shop.events")
+        writer = rows.writeStream.foreachBatch(both).trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.start().awaitTermination()
+        for noted in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+            noted.unlink()
+
+    assert ids(copies) == [2, 4]
+    assert ids(catalog.table("shop.copies$branch_odd")) == [1, 3]
