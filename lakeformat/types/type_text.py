@@ -138,7 +138,7 @@ def type_from_json(value: Any) -> DataType:
     try:
         constructed = _constructed_from_json(words[0], value)
     except KeyError as missing:
-        raise InvalidRequestError(f"type {words[0]} has no member {missing}") from None
+        raise InvalidRequestError(f"a type {words[0]} lacks its member {missing}") from None
     return with_nullability(constructed, nullable="NOT" not in words)
 
 

@@ -446,7 +446,7 @@ MISTAKES = [
         "a source of unknown format",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.xlsx")',
-        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, alone or before .gz, .bz2, .zst, or give the format",
+        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, or in one of these and then .gz, .bz2, .zst (.csv.gz), or give the format",
     ),
     Mistake(
         "a source on the web",

@@ -92,7 +92,7 @@ class Metastore(ABC):
         return TableName(database or base.database, table)
 
     def pointer_beside(self, name: TableName, base: TableName) -> MetadataPointer:
-        """Return the ``pointer`` of the change store ``name`` of the base store ``base``.
+        """Return what ``pointer`` returns, for the change store ``name`` of the table ``base``.
 
         A catalog of directories raises ``InvalidRequestError`` if the directory of one of the
         stores is a link, because a link can lead to another table.

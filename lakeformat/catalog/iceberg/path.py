@@ -220,7 +220,7 @@ class PathMetastore(Metastore):
         return TableName(base.database, table)
 
     def pointer_beside(self, name: TableName, base: TableName) -> DirectoryPointer:
-        """Return the ``pointer`` of the change store ``name`` of the base store ``base``.
+        """Return what ``pointer`` returns, for the change store ``name`` of the table ``base``.
 
         Raise ``InvalidRequestError`` if the directory of ``name`` or ``base`` is a link.
         """

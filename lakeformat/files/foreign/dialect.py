@@ -151,7 +151,7 @@ def format_of(path: str) -> SourceFormat:
     if ending not in _ENDINGS:
         raise InvalidRequestError(
             f"the format of {path!r} is unknown: use a name that ends in {', '.join(_ENDINGS)}, "
-            f"alone or before {', '.join(_PACKED)}, or give the format"
+            f"or in one of these and then {', '.join(_PACKED)} (.csv.gz), or give the format"
         )
     return _ENDINGS[ending]
 

@@ -160,7 +160,7 @@ class FileMetrics:
             leaf.add(rows)
 
     def add_files(self, entries: pa.Table) -> None:
-        """Add whole files by their manifest entries; the files must have exactly these columns."""
+        """Add the rows of whole files by their entries; the columns must be those of this file."""
         for leaf in self._leaves:
             leaf.add_files(EntryColumns(entries))
 

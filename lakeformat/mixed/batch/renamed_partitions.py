@@ -35,8 +35,8 @@ def refuse_renamed_partitions(
         if each.values in values and each.partition not in touched:
             raise UnsupportedError(
                 f"the overwrite of {metadata.location} was not published, because a partition "
-                f"field was renamed: the partition {each.partition!r} has rows of an overwritten "
-                "partition under its earlier name, and they would remain. Overwrite 'table', or "
+                "field was renamed: an overwritten partition has rows also under its name from "
+                f"before that, {each.partition!r}, and they would remain. Overwrite 'table', or "
                 "name the partitions by their columns, such as {'dt': '2024-01-31'}"
             )
 

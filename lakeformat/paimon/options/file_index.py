@@ -98,7 +98,7 @@ class FileIndexOptions:
         "file-index.range-bitmap.<column>.chunk-size",
         SIZE,
         "16 kb",
-        "Number of bytes of values per block of a range bitmap. Unset: each value on its own for "
-        "types of one or two bytes.",
+        "Number of bytes of values per block of a range bitmap. Unset: 16 kb, but for types of one "
+        "or two bytes each value has its own block.",
         group=Group.PERFORMANCE,
     )

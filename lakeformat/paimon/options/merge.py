@@ -149,8 +149,9 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = partial-update: a delete removes the row of its key. A row that "
-        "is written before the next compaction is merged with the values of the delete. false: "
+        "With merge-engine = partial-update: a delete removes the row of its key. If the key is "
+        "written again before the next compaction, the new row is merged with the values of the "
+        "delete. false: "
         "a write, read or compaction that merges a delete with another row fails, unless the "
         "table has a sequence group or ignore-delete.",
         mutable=False,

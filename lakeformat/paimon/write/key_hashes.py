@@ -120,7 +120,7 @@ class KeyHashes:
             self._add(_in_order([hashes], [np.full(len(hashes), bucket, np.int16)]))
 
     def assign(self, hashes: Hashes) -> Buckets:
-        """Return the bucket of each key, given its hash; new keys get buckets in their order."""
+        """Return the bucket of each key, given its hash; buckets are filled in the keys' order."""
         packed = (hashes.astype(np.int64) << 32) | np.arange(len(hashes))
         packed.sort()
         in_order, rows = (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF

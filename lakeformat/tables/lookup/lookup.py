@@ -225,7 +225,7 @@ class Lookup:
         key = example.select(self._keys).slice(0, 1).to_pylist()[0]
         raise InvalidRequestError(
             f"{self._table.location} has more than one row of the key {key!r}, so a lookup does "
-            "not know which one to return: name columns in keys that together are unique; "
+            "not know which one to return: pass keys= with columns that together are unique; "
             f"table.check(unique=[{self._keys!r}]) finds the repeated keys"
         )
 
