@@ -7,7 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from lakeformat.catalog.leftovers import dropped_sibling, remove_dropped
+from lakeformat.catalog.leftovers import (
+    checking_sibling,
+    dropped_path,
+    dropped_sibling,
+    remove_dropped,
+)
 from lakeformat.catalog.outside import external_paths_of, location_in
 from lakeformat.errors import (
     CommitConflictError,
@@ -161,7 +166,7 @@ def run_drop(
             place.delete_directory(bucket)
     at_once = mover(storage)
     if at_once is not None:
-        hidden = _hide(storage, at_once, layout, plan, dropped_sibling(layout.root, new_id))
+        hidden = _hide(storage, at_once, layout, plan, new_id)
         _remove_hidden(storage, layout.root.rpartition("/")[0], hidden, plan)
         return
     for info in storage.list(layout.root):
@@ -176,30 +181,47 @@ def _hide(
     at_once: MovesDirectories,
     layout: TableLayout,
     plan: DropPlan,
-    hidden: str,
+    new_id: Callable[[], str],
 ) -> str | None:
-    """Rename the directory of a table to ``hidden`` and return ``hidden``.
+    """Rename the directory of a table to a hidden name, and return its new path.
 
-    Return None if the directory does not exist, because an earlier attempt renamed it. If the
-    directory has the schema of another table, or a snapshot of a table that must be new, the rename
-    is undone and ``CommitConflictError`` is raised.
+    Return None if there is nothing left to rename, because an earlier attempt or another drop in
+    the database did it. If the directory has the schema of another table, or a snapshot of a table
+    that must be new, the rename is undone and ``CommitConflictError`` is raised. Until this check
+    has ended, the directory has a name that no other drop deletes without the same check.
     """
+    if not (plan.identity or plan.is_new):  # nothing to check
+        hidden = dropped_sibling(layout.root, new_id)
+        return hidden if _is_renamed(at_once, layout.root, hidden) else None
+    checking = checking_sibling(layout.root, "" if plan.is_new else plan.identity, new_id)
+    if not _is_renamed(at_once, layout.root, checking):
+        return None
     try:
-        at_once.rename_directory(layout.root, hidden)
+        _require_same(storage, TableLayout(checking), plan)
+        _refuse_written(storage, TableLayout(checking), plan)
+    except LakeError:
+        if _is_renamed(at_once, checking, layout.root):
+            raise
+        return None
+    hidden = dropped_path(checking)
+    return hidden if _is_renamed(at_once, checking, hidden) else None
+
+
+def _is_renamed(at_once: MovesDirectories, old: str, new: str) -> bool:
+    """Rename a directory and return True; return False if it does not exist."""
+    try:
+        at_once.rename_directory(old, new)
     except NotFoundError:
-        return None  # an earlier attempt has renamed it
-    if plan.identity and table_identity(storage, TableLayout(hidden)) != plan.identity:
-        at_once.rename_directory(hidden, layout.root)
+        return False
+    return True
+
+
+def _require_same(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
+    if plan.identity and table_identity(storage, layout) != plan.identity:
         raise CommitConflictError(
             f"table '{plan.table}' was not dropped: another program recreated it meanwhile. Check "
             "the new table and drop it again"
         )
-    try:
-        _refuse_written(storage, TableLayout(hidden), plan)
-    except LakeError:
-        at_once.rename_directory(hidden, layout.root)
-        raise
-    return hidden
 
 
 def require_planned(

@@ -190,8 +190,8 @@ class FileSystemCatalog(Catalog):
         self.plan_drop_database(name)  # raises an error that names a table created meanwhile
         self._check_remove_database(name, cascade=False)
         raise CommitConflictError(
-            f"database {name!r} was not dropped: another program wrote files in it meanwhile. Drop "
-            "it again"
+            f"database {name!r} was not dropped: another program wrote files in it meanwhile, or a "
+            "drop of a table is not finished (see the log warning). Drop it again"
         )
 
     def _table_names(self, database: str) -> list[str]:

@@ -6,17 +6,21 @@ A drop leaves files if it is interrupted, or if a writer adds files to the table
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.table_format import sign_of_another_kind
-from lakeformat.errors import AlreadyExistsError
+from lakeformat.errors import AlreadyExistsError, CorruptTableError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
-from lakeformat.paimon.metadata.schema_file import table_exists
+from lakeformat.paimon.metadata.schema_file import table_exists, table_identity
 from lakeformat.storage import Storage
+from lakeformat.storage.move_directory import mover
 
 __all__ = [
+    "checking_sibling",
+    "dropped_path",
     "dropped_sibling",
     "has_leftovers",
     "refuse_another_kind",
@@ -28,6 +32,9 @@ _OF_A_TABLE = re.compile(
     r"snapshot|schema|manifest|changelog|index|statistics|tag|branch|bucket-.+|[^.=][^=]*=.*"
 )
 _DROPPED = ".dropped-"
+_CHECKING = ".checking-"
+
+_log = logging.getLogger(__name__)
 
 
 def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
@@ -38,19 +45,67 @@ def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
     return f"{directory.rpartition('/')[0]}/{_DROPPED}{new_id()}"
 
 
+def checking_sibling(directory: str, identity: str, new_id: Callable[[], str]) -> str:
+    """Return a new path ``.checking-<identity>-<unique name>`` beside ``directory``.
+
+    A drop renames the directory of the table to this path while it checks that the directory has
+    the table to drop. ``identity`` is the identity of this table; it is empty if only this drop can
+    check the table.
+    """
+    return f"{directory.rpartition('/')[0]}/{_CHECKING}{identity}-{new_id()}"
+
+
+def dropped_path(checking: str) -> str:
+    """Return the path ``.dropped-<unique name>`` to which a drop renames the ``checking_sibling``
+    after the check.
+    """
+    parent, _, name = checking.rpartition("/")
+    return f"{parent}/{_DROPPED}{name.removeprefix(_CHECKING).partition('-')[2]}"
+
+
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
     """Delete the hidden directories of interrupted drops in the directory of a database.
 
-    Return the names of the deleted directories.
+    A directory that a drop has not checked yet is checked first. If it does not have the table to
+    drop, it is kept, and a log warning names it. Return the names of the deleted directories.
     """
-    found = [
-        info
-        for info in storage.list(directory)
-        if info.is_directory and info.name.startswith(_DROPPED)
-    ]
-    for info in found:
-        storage.delete_directory(info.path)
-    return [info.name for info in found]
+    names = []
+    for info in storage.list(directory):
+        if not info.is_directory:
+            continue
+        if info.name.startswith(_DROPPED):
+            storage.delete_directory(info.path)
+        elif info.name.startswith(_CHECKING) and _is_checked(storage, info.path):
+            storage.delete_directory(dropped_path(info.path))
+        else:
+            continue
+        names.append(info.name)
+    return names
+
+
+def _is_checked(storage: Storage, checking: str) -> bool:
+    """Rename a ``checking_sibling`` to its ``dropped_path`` and return True, if it has the table to
+    drop.
+    """
+    identity = checking.rpartition("/")[2].removeprefix(_CHECKING).partition("-")[0]
+    at_once = mover(storage)
+    try:
+        found = table_identity(storage, TableLayout(checking))
+        if at_once is not None and identity and found == identity:
+            at_once.rename_directory(checking, dropped_path(checking))
+            return True
+    except CorruptTableError:
+        pass
+    except NotFoundError:
+        return False  # its own drop has renamed it meanwhile
+    if storage.directory_exists(checking):
+        _log.warning(
+            "The directory %s is kept: a drop that is not finished moved a table there, and another"
+            " program may have created this table again. If no drop is running, rename the "
+            "directory to the name of the table, or delete it if you do not need its rows",
+            storage.uri(checking),
+        )
+    return False
 
 
 def has_leftovers(storage: Storage, layout: TableLayout) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 from lakeformat.catalog.filesystem import FileSystemCatalog
@@ -68,4 +69,6 @@ def test_a_dropped_table_is_hidden_under_a_name_of_the_environment():
     catalog.create_database("shop")
     catalog.create_table("shop.t", [("k", "INT")])
     catalog.drop_table("shop.t")
-    assert [each.rpartition("/")[2][:12] for each in hidden] == [".dropped-id-"]
+    checking, dropped = (each.rpartition("/")[2] for each in hidden)
+    assert re.fullmatch(r"\.checking-[0-9a-f]{64}-id-\d+", checking)
+    assert dropped == ".dropped-id-" + checking.rpartition("-")[2]
