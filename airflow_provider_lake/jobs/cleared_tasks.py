@@ -136,12 +136,15 @@ class LakeRepeatedMixin(LakeJobMixin):
         The first attempt after the clear stores its start time and the newest snapshot in the
         record, for later attempts.
         """
+        adds = self._adds_rows(table)
         if record.again_millis is None:
             head = table.latest_snapshot()
             identity = None if head is None else head.identity
+            if adds and record.snapshot_id is None:
+                record = _with_late_snapshot(table, record)
             record = replace(record, again_millis=now_millis(), again_head=identity)
             table.record_run(record)
-        kept = record.snapshot_id if self._adds_rows(table) else None
+        kept = record.snapshot_id if adds else None
         replaces = None if self.on_clear == "force" else kept
         how = "" if kept is None else f", in place of snapshot {kept}"
         if kept is not None and replaces is None:
@@ -265,6 +268,19 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
         first_try_millis=record.again_millis,
         first_try_head=record.again_head,
     )
+
+
+def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
+    """Return the record of a success without a snapshot, with the snapshot that a later attempt
+    published under the same identity, if this attempt ended before it recorded its success.
+    """
+    from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
+
+    commit = CommitId(record.user, record.identifier, first_try_millis=record.began_millis)
+    with suppress(CommitUndecidableError, InvalidRequestError):
+        if (found := table.find_commit(commit)) is not None:
+            return replace(record, snapshot_id=found.snapshot_id)
+    return record
 
 
 def _is_of_another_run(record: RunRecord, context: Context) -> bool:

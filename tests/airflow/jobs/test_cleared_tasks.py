@@ -65,6 +65,15 @@ def land(source, **more):
     )
 
 
+def returning(numbers):
+    """A task whose function returns a row for each number."""
+    return LakeCommitDecoratedOperator(
+        task_id="land",
+        table="shop.orders",
+        python_callable=lambda: [{"id": each} for each in numbers],
+    )
+
+
 @pytest.fixture
 def orders(warehouse):
     return lambda: lake.open_catalog(warehouse).table("shop.orders")
@@ -246,6 +255,23 @@ def test_a_redo_replaces_one_that_died_before_a_skip(source, orders, context, di
     assert (kept["snapshot_id"], kept["replayed"], ids(orders())) == (2, True, [2])
     again = land(source(3)).execute(cleared(context))
     assert (again["snapshot_id"], again["replayed"], ids(orders())) == (3, False, [3])
+
+
+@pytest.mark.parametrize("clears", [0, 1], ids=["start known", "start unknown"])
+def test_a_redo_replaces_rows_of_a_retry_that_died_after_a_success_without_rows(
+    orders, context, dies, warehouse, clears
+):
+    """The worker died before Airflow knew of the success without rows, so the retry had to run."""
+    context["dag_run"].clear_number = clears
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    returning([]).execute(context)
+    dies(returning([1, 2]), context)
+    orders().write(pa.table({"id": [9]}))
+    for _ in range(2):
+        again = returning([1, 3]).execute(cleared(context))
+        assert (again["replayed"], ids(orders())) == (False, [1, 3, 9])
 
 
 def test_skip_keeps_the_first_run_if_a_redo_died_before_its_commit(
