@@ -102,7 +102,9 @@ class RunFiles:
         if twice := sorted(beside.intersection(new)):
             _log.warning(
                 "also ingesting %s, which another map index of this run has ingested: clear all "
-                "map indexes of the task together, or these rows are in the table twice",
+                "map indexes of the task together, or these rows are in the table twice. If the "
+                "list of files is shorter than before, the rows of its removed map indexes remain: "
+                "give each of these indexes a file without rows, then clear all map indexes again",
                 _shown(twice),
             )
         self._require_files(own or {}, found, new)

@@ -154,6 +154,21 @@ def test_a_mapped_task_that_is_cleared_redoes_its_files_in_another_order(land, i
     assert land_mapped(land, lambda index: day(2, index), a, b) == [True, True]
 
 
+def test_a_file_without_rows_removes_the_rows_of_a_map_index_that_a_shorter_list_left(
+    land, incoming, caplog
+):
+    a, b, c = (incoming(f"{number}.csv", number) for number in (1, 2, 3))
+    context = {index: day(1, index) for index in range(3)}
+    land_mapped(land, context.get, a, b, c)
+    with caplog.at_level("WARNING", logger="spark_jobs"):
+        land_mapped(land, lambda index: cleared(context[index]), b, c)
+    assert land.ids() == [2, 3, 3]
+    advice = "give each of these indexes a file without rows, then clear all map indexes again"
+    assert [advice in each for each in caplog.messages if "also ingesting" in each] == [True] * 2
+    land_mapped(land, lambda index: cleared(context[index]), b, c, incoming("none.csv"))
+    assert land.ids() == [2, 3]
+
+
 def test_rows_that_replace_others_come_from_all_files(land, incoming):
     incoming("1.csv", 1)
     for number in (1, 2):
