@@ -5,8 +5,12 @@ Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names th
 Change ``TABLE`` and ``KEPT`` here.
 
 The idea: a deletion that cannot be undone is shown first. The question contains the numbers of a
-dry run. "Approve", even if it comes late, deletes no more snapshots than shown. "Reject", or no
-answer within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
+dry run. "Approve", even if it comes late, deletes no more snapshots than shown. If the question
+shows more changelogs than snapshots, their number is the limit of both. "Reject", or no answer
+within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
+
+``expire`` has no retries, because each attempt may delete that many snapshots. If it fails, do not
+clear it alone, but trigger another run of the DAG, which asks again.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ QUESTION = (
     COUNTED
     + """
 - Snapshots that would expire: **{{ snapshots }}**
+{%- if changelogs %}
+- Changelogs that would expire: **{{ changelogs }}**{% endif %}
 - Files that would be deleted for good, because only those snapshots need them: \
 **{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
 - Oldest kept: snapshot {{ report["earliest_snapshot"] }}. Reason: {{ report["reason"] }}.
@@ -64,6 +70,7 @@ with DAG(
         task_id="expire",
         table=TABLE,
         limit=COUNTED + "{{ [snapshots, changelogs, 1] | max }}",
+        retries=0,  # a retry may delete as many snapshots again
         **KEPT,
     )
     dry_run >> approve >> expire

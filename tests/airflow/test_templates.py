@@ -365,6 +365,36 @@ def test_no_more_expires_than_somebody_has_approved(dags, catalog):
     assert [orders.snapshots()[0].id, len(orders.snapshots())] == [3, 15]
 
 
+def test_a_retry_expires_no_further_snapshots_than_approved(airflow_db):
+    """A second attempt of ``expire`` would delete as many snapshots again."""
+    dag = load(DAGS / "expire_with_approval.py")["expire_with_approval"]
+    retries = {task.task_id: task.retries for task in dag.tasks}
+    assert retries == {"dry_run": 2, "approve": 0, "expire": 0}
+
+
+@pytest.mark.parametrize(
+    ("changelogs", "shown"), [(5, ["- Changelogs that would expire: **5**"]), (0, [])]
+)
+def test_a_question_counts_changelogs_because_they_may_raise_the_limit(dags, changelogs, shown):
+    tasks = dags["expire_with_approval"].task_dict
+    report = {
+        "snapshots": [1, 2],
+        "changelogs": [*range(changelogs)],
+        "files": {"data": 1},
+        "bytes": 1,
+        "earliest_snapshot": 3,
+    }
+    found = {"report": report, "reason": "there is nothing older"}
+    asked, limit = (
+        jinja2.Template(each).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: found))
+        for each in (tasks["approve"].body, tasks["expire"].limit)
+    )
+
+    lines = [line for line in asked.splitlines() if line.startswith("- ")]
+    assert lines[:-2] == ["- Snapshots that would expire: **2**", *shown]
+    assert limit == str(max(2, changelogs))
+
+
 def test_a_question_counts_snapshots_that_a_long_report_leaves_out(dags):
     question = dags["expire_with_approval"].task_dict["approve"].body
     report = {
