@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from airflow_provider_lake.arguments.open_values import is_open
+from airflow_provider_lake.arguments.open_values import is_open, sources_of
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.jobs.identity import TaskIdentity, commit_user
 from airflow_provider_lake.operators.job import LakeJobOperator
@@ -19,6 +19,7 @@ from spark_jobs.job_requests.common import Value
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from airflow_provider_lake.operators.commit import LakeCommitOperator
     from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["LakeCheckOperator"]
@@ -41,7 +42,7 @@ class LakeCheckOperator(LakeJobOperator):
     :param replaces: with ``staged``: the number of the snapshot (in an Iceberg table its id) whose
         rows the commit will replace, so that ``unique`` ignores these rows. Default: None; in a
         cleared run, the snapshot that the ``LakeCommitOperator`` after this task published before
-        the clear
+        the clear, unless it has ``on_clear="force"``
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit
@@ -115,22 +116,54 @@ class LakeCheckOperator(LakeJobOperator):
         assert isinstance(request, CheckRequest)
         if request.staged is None or request.replaces is not None:
             return request
-        return replace(request, replaces=self._replaced_snapshot(context["ti"]))
+        return replace(request, replaces=self._replaced_snapshot(context))
 
-    def _replaced_snapshot(self, ti: TaskIdentity) -> int | None:
+    def _replaced_snapshot(self, context: Context) -> int | None:
         """Return the number of the snapshot that the ``LakeCommitOperator`` after this task has
-        published in an earlier attempt of this run; None if there is none.
+        published in an earlier attempt of this run; None if there is none, or if its rows are kept.
+        """
+        task = self._commit_after()
+        if task is None or self.render_template(task.on_clear, context) == "force":
+            return None
+        ti: TaskIdentity = context["ti"]
+        group = task.get_closest_mapped_task_group()
+        is_beside = group is not None and group is self.get_closest_mapped_task_group()
+        commit = SimpleNamespace(
+            dag_id=ti.dag_id,
+            run_id=ti.run_id,
+            task_id=task.task_id,
+            map_index=ti.map_index if is_beside else -1,
+        )
+        found = self.lake_hook.table(self.table).find_run(commit_user(commit, self.table))
+        return None if found is None else found.snapshot_id
+
+    def _commit_after(self) -> LakeCommitOperator | None:
+        """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
+        if there is none, or if several may be meant.
+
+        It uses the result of this task or of a task that staged the rows. If no commit does, it is
+        the nearest one.
         """
         from airflow_provider_lake.operators.commit import LakeCommitOperator
 
-        for task in self.get_flat_relatives(upstream=False):
-            if isinstance(task, LakeCommitOperator) and task.table == self.table:
-                commit = SimpleNamespace(
-                    dag_id=ti.dag_id, run_id=ti.run_id, task_id=task.task_id, map_index=-1
-                )
-                found = self.lake_hook.table(self.table).find_run(commit_user(commit, self.table))
-                return None if found is None else found.snapshot_id
-        return None
+        tables = self.table, self._before.get("table")
+        after = {
+            task.task_id: task
+            for task in self.get_flat_relatives(upstream=False)
+            if isinstance(task, LakeCommitOperator) and task.table in tables
+        }
+        sources = {self.task_id, *(task for task, _ in sources_of(self._before.get("staged")))}
+        users = {
+            name: task
+            for name, task in after.items()
+            if sources & {source for source, _ in sources_of(task.staged)}
+        } or after
+        nearest = [
+            task
+            for task in users.values()
+            if not users.keys() & task.get_flat_relative_ids(upstream=True)
+        ]
+        return nearest[0] if len(nearest) == 1 else None
 
     def execute(self, context: Context) -> Any:
         """Check the rows; push the result to XCom even if a check fails."""

@@ -6,7 +6,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, chain, task_group
 
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
@@ -147,3 +147,81 @@ def test_rows_that_a_cleared_run_will_replace_are_no_repetition(orders, tmp_path
         cleared(context)
     with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=7"):
         run("7,new\n")
+
+
+@pytest.fixture
+def cleared_run(orders, tmp_path):
+    """A run that publishes the id 1; then it is cleared, and its file has the ids 1 and 2."""
+
+    def run(check, publish, map_index=-1):
+        for rows in "1,new\n", "1,new\n2,new\n":
+            contexts = {
+                each: task_context(each, map_index=map_index)
+                for each in ("land", check.task_id, publish.task_id)
+            }
+            if "2" in rows:
+                for context in contexts.values():
+                    cleared(context)
+            staged = json.dumps([stage(tmp_path, rows, context=contexts["land"])])
+            known = {"params": {"table": "shop.orders"}, "later": staged}
+            first, second = check.prepare_for_execution(), publish.prepare_for_execution()
+            first.render_template_fields(contexts[check.task_id] | known)
+            second.staged, second.table = (
+                first.execute(contexts[check.task_id])["staged"],
+                "shop.orders",
+            )
+            second.execute(contexts[publish.task_id])
+        return sorted(orders.scan().to_arrow()["id"].to_pylist())
+
+    return run
+
+
+def tasks_of(name="check", table="shop.orders", **of_commit):
+    check = LakeCheckOperator(task_id=name, table=table, staged="{{ later }}", unique=["id"])
+    of_commit = {"task_id": f"{name}-publish", "staged": check.output["staged"]} | of_commit
+    return check, LakeCommitOperator(table=table, **of_commit)
+
+
+def test_rows_that_a_forced_clear_keeps_are_repetitions(cleared_run):
+    with DAG("shop", schedule=None):
+        check, publish = tasks_of(on_clear="force")
+        check >> publish
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=1"):
+        cleared_run(check, publish)
+
+
+@pytest.mark.parametrize("of_commit", [{}, {"staged": "{{ later }}"}])
+def test_the_commit_of_the_checked_rows_is_found_among_several(cleared_run, of_commit):
+    with DAG("shop", schedule=None):
+        check, publish = tasks_of(**of_commit)
+        chain(check, publish, *(each for name in "abcdef" for each in tasks_of(name)))
+    assert cleared_run(check, publish) == [1, 2]
+
+
+def test_the_commit_that_uses_the_checked_rows_is_found_beside_others(cleared_run):
+    with DAG("shop", schedule=None):
+        check, publish = tasks_of()
+        beside = [tasks_of(name)[1] for name in "abcdef"]
+        check >> [publish, *beside]
+    assert cleared_run(check, publish) == [1, 2]
+
+
+def test_a_commit_in_the_same_mapped_group_has_the_same_index(cleared_run):
+    made = []
+
+    @task_group
+    def group(name):
+        made.extend(tasks_of())
+        made[0] >> made[1]
+
+    with DAG("shop", schedule=None):
+        group.expand(name=["a", "b", "c"])
+    check, publish = made
+    assert cleared_run(check, publish, map_index=2) == [1, 2]
+
+
+def test_the_commit_is_found_if_the_name_of_the_table_is_a_template(cleared_run):
+    with DAG("shop", schedule=None):
+        check, publish = tasks_of(table="{{ params.table }}")
+        check >> publish
+    assert cleared_run(check, publish) == [1, 2]
