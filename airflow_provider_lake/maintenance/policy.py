@@ -149,8 +149,8 @@ def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Ga
     where = f"{table}: steps"
     values = _mapping(where, given)
     _refuse_unknown(where, values, STEPS)
-    merged = {step: _merge(table, step, None, values[step]) for step in STEPS if step in values}
-    steps = {step: dict(each) for step, each in merged.items() if each is not False}
+    asked = [step for step in STEPS if values.get(step, False) is not False]
+    steps = {step: _merge(table, step, None, values[step]) for step in asked}
     if not steps:
         raise PolicyError(f"{table} has no step: give some of {', '.join(STEPS)}")
     gate = {key: steps["compact"].pop(key) for key in _GATE if key in steps.get("compact", {})}
@@ -237,16 +237,20 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
             why += ": write plain names, such as databases: {shop: {tables: {orders: {…}}}}"
         raise PolicyError(why) from None
     merged: dict[str, Any] = {}
+    omitted: dict[str, bool] = {}
     for layer in layers:
         _refuse_unknown(name, layer, _KNOWN)
         for key, value in layer.items():
             merged[key] = _merge(name, key, merged.get(key), value)
+            omitted[key] = value is False
     settings = {key: merged[key] for key in _SETTINGS if key in merged}
     if "schedule" not in settings:
         raise PolicyError(
             f"{name} has no schedule: set one for the table, its database or defaults"
         )
-    steps, gate = read_steps(name, {step: merged[step] for step in STEPS if step in merged})
+    steps, gate = read_steps(
+        name, {step: merged[step] for step in STEPS if not omitted.get(step, True)}
+    )
     check_settings(name, settings)
     return TablePolicy(table=name, steps=steps, gate=gate or Gate(), **settings)
 
@@ -273,15 +277,13 @@ def _bytes(text: str) -> int:
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
-    """Return the arguments of a step: those in ``value`` replace those in ``before``. ``true``
-    keeps ``before``; ``false`` returns False. For a setting that is not a step, return ``value``.
-    Raise ``PolicyError`` for an unknown argument.
+    """Return the arguments of a step: those in ``value`` replace those in ``before``. ``true`` and
+    ``false`` keep ``before``. For a setting that is not a step, return ``value``. Raise
+    ``PolicyError`` for an unknown argument.
     """
     if key not in STEPS:
         return value
-    if value is False:
-        return False
-    given = {} if value is True else _mapping(f"{name}: {key}", value)
+    given = {} if isinstance(value, bool) else _mapping(f"{name}: {key}", value)
     known = STEPS[key] + (_GATE if key == "compact" else ())
     _refuse_unknown(f"{name}: {key}", given, known)
     return {**(before or {}), **{name: _plain(each) for name, each in given.items()}}

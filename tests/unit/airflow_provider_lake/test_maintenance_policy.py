@@ -34,10 +34,24 @@ def test_a_table_inherits_argument_by_argument():
     assert (table.gate, table.pool, table.schedule) == (Gate(min_files=5), "lake", "@daily")
 
 
-def test_a_step_can_be_left_out_and_taken_in_again():
+def test_a_step_can_be_left_out():
     assert list(one({"compact": False, "analyze": True}).steps) == ["analyze"]
-    again = one({"compact": True}, compact=False)
-    assert again.steps == {"compact": {}}
+
+
+@pytest.mark.parametrize(
+    ("of_table", "more"), [(True, {}), (None, {}), ({"where": "day > 1"}, {"where": "day > 1"})]
+)
+def test_a_step_that_is_taken_in_again_inherits_its_arguments(of_table, more):
+    again = one({"compact": of_table}, compact=False)
+    assert again.steps == {"compact": {"strategy": "minor"} | more}
+    assert again.gate == Gate(min_files=5)
+
+
+def test_an_expiry_that_is_taken_in_again_keeps_its_age():
+    defaults = DEFAULTS | {"expire_snapshots": {"older_than": "7 d", "retain_min": 10}}
+    of_table = {"expire_snapshots": True}
+    again = one(of_table, defaults=defaults, expire_snapshots=False)
+    assert again.steps["expire_snapshots"] == {"older_than": "7 d", "retain_min": 10}
 
 
 def test_steps_come_in_the_order_they_run_whatever_the_file_says():
