@@ -47,6 +47,10 @@ class CheckedArguments:
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
+    _never_missing: ClassVar[tuple[str, ...]] = ("older_than", "overwrite", "read_snapshot")
+    """The arguments that must not be None if they are the result of another task, because their
+    default would change the work of this task.
+    """
     _before: Mapping[str, object] = MappingProxyType({})
     """The values of arguments before rendering, by name: templates, or references to results of
     tasks.
@@ -180,6 +184,8 @@ class CheckedArguments:
             value, before = getattr(self, attribute), self._before.get(name)
             if before is not None:
                 self._refuse_none(name, hint, value)
+            if value is None and name in self._never_missing:
+                self._refuse_missing(name, before)
             taken[name] = rendered_argument(self.task_id, name, hint, value, before=before)
             setattr(self, attribute, taken[name])
         self._check_values(self.task_id, taken)
@@ -212,6 +218,16 @@ class CheckedArguments:
                 f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
                 "its template uses is missing in this run. Correct the template, or give it "
                 "a default"
+            )
+
+    def _refuse_missing(self, name: str, before: object) -> None:
+        """Raise ``LakeArgumentError`` if an argument that is None is the result of a task."""
+        for task, _ in sources_of(before)[:1]:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "
+                f"skipped or returned None, and without {name!r} this task would do other work. "
+                f"Nothing was done: return a value in task {task!r}, or skip this task if there is "
+                "none"
             )
 
     def _check_subject(self) -> None:

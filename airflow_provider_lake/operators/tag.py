@@ -47,6 +47,7 @@ class LakeTagOperator(LakeJobOperator):
         "at_or_after",
         "watermark",
     )
+    _never_missing = (*LakeJobOperator._never_missing, "snapshot")
 
     def __init__(
         self,

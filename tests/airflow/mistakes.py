@@ -614,6 +614,54 @@ MISTAKES = [
         "task 't': give exactly one of the arguments source, source_table, jdbc_url: got none; argument 'source' is None, because task 'find_source' was skipped or returned None",
     ),
     Mistake(
+        "a tag of a snapshot that was not published",
+        "run",
+        """
+            @task
+            def publish():
+                pass
+
+            LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=publish())
+        """,
+        "task 't': argument 'snapshot' is None, because task 'publish' was skipped or returned None, and without 'snapshot' this task would do other work. Nothing was done: return a value in task 'publish', or skip this task if there is none",
+    ),
+    Mistake(
+        "an overwrite of nothing",
+        "run",
+        """
+            @task
+            def mode():
+                pass
+
+            LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", overwrite=mode())
+        """,
+        "task 't': argument 'overwrite' is None, because task 'mode' was skipped or returned None, and without 'overwrite' this task would do other work. Nothing was done: return a value in task 'mode', or skip this task if there is none",
+    ),
+    Mistake(
+        "an expiry without an age",
+        "run",
+        """
+            @task
+            def age():
+                pass
+
+            LakeExpireSnapshotsOperator(task_id="t", table="shop.plain", older_than=age())
+        """,
+        "task 't': argument 'older_than' is None, because task 'age' was skipped or returned None, and without 'older_than' this task would do other work. Nothing was done: return a value in task 'age', or skip this task if there is none",
+    ),
+    Mistake(
+        "an update of rows that were not read",
+        "run",
+        """
+            @task
+            def read():
+                pass
+
+            LakeUpdateOperator(task_id="t", table="shop.orders", set={"item": "'x'"}, where="id = 1", read_snapshot=read(), conflict="transaction-order")
+        """,
+        "task 't': argument 'read_snapshot' is None, because task 'read' was skipped or returned None, and without 'read_snapshot' this task would do other work. Nothing was done: return a value in task 'read', or skip this task if there is none",
+    ),
+    Mistake(
         "the result of a task in a list",
         "run",
         """

@@ -228,6 +228,21 @@ def test_an_argument_of_a_mapped_task_group_is_taken_as_it_is(operator):
     assert is_open(dag.get_task("each.look").table)
 
 
+def test_none_in_the_values_of_a_mapped_task_group_is_the_default(warehouse):
+    @task_group
+    def each(mode):
+        LakeIngestOperator(task_id="land", table="shop.a", source="a.csv", overwrite=mode)
+
+    with DAG("d", schedule=None) as dag:
+        each.expand(mode=["table", None])
+    land = dag.get_task("each.land")
+    land._before, land.overwrite = {"overwrite": land.overwrite}, None
+
+    land._take_rendered()
+
+    assert land.overwrite is None
+
+
 def test_a_decorated_function_in_a_mapped_task_group_is_taken_as_it_is():
     @task_group
     def each(name):
