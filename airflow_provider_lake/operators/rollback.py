@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Unpack
 
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.rollback import RollbackRequest
 from spark_jobs.job_requests.values import Moment
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lakeformat import CommitId
 
 __all__ = ["LakeRollbackOperator"]
 
@@ -55,3 +61,16 @@ class LakeRollbackOperator(LakeJobOperator):
         self.force = force
         self.is_dry_run = dry_run
         self._check_arguments()
+
+    def _commit_id(self, context: Context) -> CommitId:
+        """Return the commit identity of this attempt.
+
+        The first attempt has no time of the first attempt if its head is unknown. That time is the
+        start of the run, and a rollback of an Iceberg table would take the rollback of another task
+        since then for its own.
+        """
+        commit = super()._commit_id(context)
+        is_first = context["ti"].try_number == 1 and self._kept is None
+        if is_first and commit.first_try_head is None:
+            return replace(commit, first_try_millis=None)
+        return commit

@@ -140,7 +140,8 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log shows this. Other branches have no log: their result is True if all
+    For main, the snapshot log shows this: its entries since the first attempt began, without those
+    before its head was first at the branch. Other branches have no log: their result is True if all
     ``newer`` snapshots were committed after the first attempt began, and none of them was the head
     when it began. Then the branch was at the target just before the oldest of these snapshots.
     Return False if the time of the first attempt is unknown.
@@ -151,12 +152,14 @@ def _has_returned(
     if branch != MAIN_BRANCH:
         is_left = all(str(each.snapshot_id) != commit.first_try_head for each in newer)
         return bool(newer) and is_left and newer[0].timestamp_ms > since
+    log = metadata.snapshot_log
+    heads = (n for n, each in enumerate(log) if str(each.snapshot_id) == commit.first_try_head)
     return any(
         entry.snapshot_id == target.snapshot_id
         and entry.timestamp_ms >= since
         # Not the entry that the commit of the target made.
         and entry.timestamp_ms != target.timestamp_ms
-        for entry in metadata.snapshot_log
+        for entry in log[next(heads, 0) :]
     )
 
 

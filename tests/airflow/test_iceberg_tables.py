@@ -31,7 +31,7 @@ from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from spark_jobs.runtime.registry import find_job
-from tests.airflow.contexts import cleared, task_context
+from tests.airflow.contexts import StateStore, cleared, task_context
 from tests.airflow.operators.test_operators import OPERATORS, REQUIRED
 from tests.airflow.versions import AirflowFailException, TaskDeferred
 from tests.golden.iceberg_orders import IcebergOrders
@@ -309,6 +309,34 @@ def test_a_rollback_and_its_retry_move_the_branch_once(orders):
     assert again["snapshot_id"] in (None, second)
     tag = LakeTagOperator(task_id="tag", table="shop.orders", action="create", tag="release/1")
     assert tag.execute(task_context())["report"]["snapshot_id"] == second
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+@pytest.mark.parametrize("table", ["shop.orders", "shop.orders$branch_dev"])
+def test_a_rollback_after_one_of_another_task_in_the_run_moves_the_branch(orders, table, has_store):
+    second = orders.snapshots[1]
+    LakeHook().table("shop.orders").branches.create("dev")
+    run, stores = task_context()["dag_run"], {"one": StateStore(), "two": StateStore()}
+
+    def back(task_id, try_number=1):
+        work = LakeRollbackOperator(task_id=task_id, table=table, snapshot=second)
+        context = task_context(task_id, try_number=try_number) | {"dag_run": run}
+        of_store = {"task_state_store": stores[task_id]} if has_store else {}
+        return work.execute(context | of_store)
+
+    def write():
+        opened = LakeHook().table(table)
+        opened.write(opened.scan().to_arrow().slice(0, 1))
+
+    def head():
+        return LakeHook().latest_snapshot(table).id
+
+    write()
+    back("one")
+    write()
+    assert (back("two")["replayed"], head()) == (False, second)
+    write()
+    assert (back("two", try_number=2)["replayed"], head() == second) == (True, False)
 
 
 @pytest.mark.parametrize(

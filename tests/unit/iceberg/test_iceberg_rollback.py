@@ -108,6 +108,28 @@ def test_a_repeated_rollback_keeps_the_commits_since(storage):
     assert main(storage) == ["s1"]
 
 
+def test_a_rollback_of_another_program_before_the_first_attempt_is_not_its_own(storage):
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 100)
+    at(storage, 150).rollback(snapshot=1)
+    add(storage, 200)
+    commit = replace(commit, first_try_head=at(storage, 200).position().identity)
+    report = at(storage, 300).rollback(snapshot=1, commit=commit)
+    assert (report.replayed, main(storage)) == (False, ["s1"])
+    add(storage, 400)
+    repeated = at(storage, 500).rollback(snapshot=1, commit=commit)
+    assert (repeated.replayed, main(storage)) == (True, ["s1", "s400"])
+
+
+@pytest.mark.parametrize("head", ["1", "expired"])
+def test_a_repeated_rollback_keeps_the_commits_since_for_each_head(storage, head):
+    """The branch was at the target already, or the head of the first attempt has expired."""
+    at(storage, 150).rollback(snapshot=1)
+    add(storage, 200)
+    commit = CommitId("run", 0, first_try_millis=NOW_MILLIS + 100, first_try_head=head)
+    assert at(storage, 300).rollback(snapshot=1, commit=commit).replayed
+    assert main(storage) == ["s1", "s200"]
+
+
 def branch_at(storage: MemoryStorage, millis: int) -> IcebergTable:
     """The branch dev as a process with another time on its clock has it."""
     world = Environment(now_millis=lambda: NOW_MILLIS + millis)
