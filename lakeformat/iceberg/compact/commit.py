@@ -153,12 +153,15 @@ class GroupCommits:
 
 def _replace_units(plan: CompactPlan, made: Sequence[RewrittenUnit]) -> ReplaceFiles:
     assert plan.snapshot is not None
+    spec_id = plan.loaded.metadata.default_spec_id
+    moved = [e.entries for e in made if any(file.spec_id != spec_id for file in e.unit.files)]
     return ReplaceFiles(
         name=f"compaction of {plan.table}",
         planned=plan.loaded.metadata,
         snapshot=plan.snapshot,
         files=[file for each in made for file in each.unit.files],
         added=pa.concat_tables([each.entries for each in made]),
+        moved=pa.concat_tables(moved) if moved else None,
     )
 
 

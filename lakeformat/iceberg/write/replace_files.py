@@ -49,6 +49,8 @@ class ReplaceFiles:
     files: Sequence[PlannedFile]
     added: pa.Table
     """The manifest entries of the new files."""
+    moved: pa.Table | None
+    """The entries of those new files that have rows of an older partition spec."""
 
     def __call__(self, base: Base) -> FileChange:
         """Return the change for the newest snapshot.
@@ -104,18 +106,17 @@ class ReplaceFiles:
         for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
             if not (delete.equality_ids and self._follows(file, delete.scope)):
                 raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
-        if any(file.spec_id != self.planned.default_spec_id for file in self.files):
-            self._require_none_in_new_partitions(newer)
+        if self.moved is not None:
+            self._require_none_in_new_partitions(set(scopes(self.moved)), newer)
 
     def _require_none_in_new_partitions(
-        self, deletes: Iterable[tuple[PartitionSpec, pa.Table]]
+        self, places: set[str], deletes: Iterable[tuple[PartitionSpec, pa.Table]]
     ) -> None:
-        """Raise ``CommitConflictError`` if one of ``deletes`` is an equality delete in a partition
-        of the new files.
+        """Raise ``CommitConflictError`` if one of ``deletes`` is an equality delete in one of the
+        partitions ``places`` of the new files.
 
         It does not apply to old files of another partition spec, but would apply to the new files.
         """
-        places = set(scopes(self.added))
         for spec, entries in deletes:
             if is_unpartitioned(spec):  # such a delete applies to the old files, too
                 continue

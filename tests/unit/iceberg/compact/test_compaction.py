@@ -205,6 +205,17 @@ def test_deletes_by_value_elsewhere_or_everywhere_are_no_conflict_for_older_file
     assert ids_of(handle) == ([0, 1, 2, 3, 4, 5] if place else [1, 2, 3, 4, 5])
 
 
+def test_deletes_by_value_in_partitions_without_older_files_are_no_conflict(storage):
+    """The files of the older spec, in other partitions, are replaced in the same commit."""
+    handle = filled(storage, partition={"id": "bucket[2]"})
+    partition_by(handle, PartitionField((2,), 1001, "new_k", "identity"))
+    for each in (10, 11):
+        IcebergTable(handle).write(pa.table({"id": pa.array([each], pa.int64()), "k": ["z"]}))
+    meanwhile(handle, lambda other: delete_by_key(other, 10, partition={"new_k": "z"}, spec_id=1))
+    assert compact(handle).rounds == 1
+    assert ids_of(handle) == [0, 1, 2, 3, 4, 5, 11]
+
+
 def partition_by(handle: TableHandle, *fields: PartitionField) -> None:
     """Give the table a new partition spec, with the id 1."""
 
