@@ -198,7 +198,10 @@ class _LoggedBatch:
         if note is None and (old := self.table.old_directory(self.commit)) is not None:
             note = self._old_note(f"{old}/{_PREFIX}{self.name}")
         if note is None and self.table.adopted is not None:
-            note = replace(self, table=self.table.adopted())._newest_note()
+            earlier = replace(self, table=self.table.adopted())._newest_note()
+            # For a newer batch than the adopted note has, the whole history is searched.
+            if earlier is not None and earlier.identifier >= self.commit.identifier:
+                note = earlier
         return note
 
     @property

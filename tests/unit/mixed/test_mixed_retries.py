@@ -14,11 +14,11 @@ from lakeformat.environment import Environment
 from tests.unit.mixed.aged_table import COLUMNS, HOUR, AgedTable
 
 
-def write_batch(table: Any, number: int, value: str = "new") -> bool:
+def write_batch(table: Any, number: int, value: str = "new", **how: Any) -> bool:
     """Write one row as a batch of a stream, unless it is published; return False then."""
     with table.stream_batch(lake.CommitId("feed", number)) as commit:
         if commit is not None:
-            table.write(pa.table([[number], ["x"], [value]], schema=COLUMNS), commit=commit)
+            table.write(pa.table([[number], ["x"], [value]], schema=COLUMNS), commit=commit, **how)
         return commit is not None
 
 
@@ -61,6 +61,34 @@ def test_batches_of_streams_go_on_right_after_a_maintenance(tmp_path, crashes):
     assert not write_batch(aged.table, 3)
     assert aged.table.change.consumers.list() == []
     assert [key for key, *_ in aged.rows()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["adopted again", "empty note"])
+def test_a_batch_after_the_adoption_is_not_published_again(tmp_path, how):
+    """The note of the earlier batch, from before the adoption, does not decide about it."""
+    now = 1_700_000_000_000
+    world = Environment(now_millis=lambda: now)
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", environment=world)
+    catalog.create_database("db")
+    write_batch(catalog.create_table("db.t", COLUMNS), 7)
+    now += HOUR
+    catalog.adopt_table("db.t", primary_key=["k"])
+    # A detach drops the change store, so a batch is found after it only if it is an overwrite.
+    batch = {"overwrite": "table"} if how == "adopted again" else {}
+    write_batch(catalog.table("db.t"), 8, **batch)
+    now += HOUR
+    if how == "adopted again":
+        catalog.detach_table("db.t", merge=True)
+        catalog.adopt_table("db.t", primary_key=["k"])
+    else:
+        [note] = (tmp_path / "db" / "t_change_" / "_lake").rglob("stream-feed")
+        note.write_text("")  # a crash can leave it empty
+    now += HOUR
+    mixed: Any = catalog.table("db.t")
+    mixed.write(pa.table([[8], ["x"], ["newer"]], schema=COLUMNS), kinds=["+U"])
+    now += HOUR
+    assert not write_batch(mixed, 8, "repeated", **batch)
+    assert "repeated" not in mixed.scan().to_arrow()["v"].to_pylist()
 
 
 @pytest.mark.parametrize("crashes", [False, True])
