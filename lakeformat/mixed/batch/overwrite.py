@@ -221,9 +221,10 @@ class OverwriteChange:
         for each in others:
             if each.partition in touched:  # the record would take its changes as merged
                 raise _two_partitions(metadata, each.partition)
-        if isinstance(files.choice, FilesOfPartitions):
-            refuse_renamed_partitions(base, others, {*_values(self.entries)}, touched)
         known = optimized_sequences(base.loaded, base.parent)
+        if isinstance(files.choice, FilesOfPartitions):
+            waiting = (each for each in others if each.sequence > known.sequence(each.partition))
+            refuse_renamed_partitions(base, waiting, {*_values(self.entries)}, touched)
         self._require_changes(change, known, touched, changes)
         now, transaction = base.snapshot.timestamp_ms, self.batch.transaction
         record = OptimizedSequences(

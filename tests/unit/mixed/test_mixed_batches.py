@@ -191,14 +191,16 @@ def test_partitions_of_new_rows_with_another_path_are_not_overwritten(catalog, t
         edit(place, **{"partition-specs": [spec, renamed], "default-spec-id": 1})
     table = catalog.table("db.t")
     table.delete("id = 1")
-    with pytest.raises(lake.UnsupportedError, match=r"'name=x' has rows of an overwritten part"):
+    with pytest.raises(lake.UnsupportedError, match=r"under its name from before that, 'name=x'"):
         table.write(names(_7="x"), overwrite="partitions")
     assert contents(table) == {2: "y"}
     table.write(names(_7="z"), overwrite="partitions")
     table.write(names(_8="x"), overwrite={"name": "x"})
     assert contents(table) == {2: "y", 7: "z", 8: "x"}
     table.write(names(_9="x"), overwrite="table")
-    assert contents(table) == {9: "x"}
+    # The changes under the earlier name, which the table keeps for days, are overwritten.
+    table.write(names(_10="x"), overwrite="partitions")
+    assert contents(table) == {10: "x"}
 
 
 def test_partitions_and_all_rows_are_deleted_from_both_stores(catalog):
