@@ -31,7 +31,7 @@ def marks_of(columns: pa.StructType) -> pa.StructType:
 
 def with_old_nulls(block: bytes, columns: Sequence[str]) -> bytes:
     """Return a block of messages, in which each message whose old row has a NULL in one of
-    ``columns`` also has a mark for this column. A line with several messages gets no marks.
+    ``columns`` also has a mark for this column.
     """
     if not columns or _NULL_IN_OLD.search(block) is None:
         return block

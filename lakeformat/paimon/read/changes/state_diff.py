@@ -2,7 +2,7 @@
 """Compares two snapshots of a primary-key table, key by key.
 
 The rows of a bucket in both snapshots are read side by side in key order. Memory holds a few
-batches of each sorted run.
+batches of each sorted run, and all postponed rows of a partition, which are not sorted.
 """
 
 from __future__ import annotations
