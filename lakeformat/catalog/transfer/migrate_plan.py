@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -148,6 +149,9 @@ def _require_same(text: str, found: pa.Array, wanted: DataType) -> None:
     elif pa.types.is_temporal(kind):
         # The cast ignores more digits than the type has, and reads a number as time since 1970.
         is_same = not fraction[_DIGITS[kind.unit] :].strip("0") and not is_number
+    elif pa.types.is_floating(kind):
+        number = Decimal(text.strip().rstrip("fFdD"))
+        is_same = number.is_nan() or number == Decimal(cast_text(found, wanted)[0].as_py())
     else:
         is_same = is_exact(text, found)
     if not is_same:

@@ -151,6 +151,8 @@ def test_a_name_in_two_directories_of_one_value_is_copied(catalog, source, kind,
     [
         ("INT", "1.9", "1"),
         ("DECIMAL(3, 2)", "1.256", "1.26"),
+        ("FLOAT", "16777217", "1.6777216E7"),
+        ("DOUBLE", "1e400", "Infinity"),
         ("DATE", "2024-01-31 10%3A30%3A00", "2024-01-31"),
         ("DATE", "2024", "1975-07-18"),
         ("DATE", "20240131", ""),
@@ -174,6 +176,8 @@ def test_a_directory_whose_value_its_type_would_change_is_refused(
     [
         ("INT", "1.0", 1),
         ("DECIMAL(3, 2)", "1.250", Decimal("1.25")),
+        ("DOUBLE", "0.10", 0.1),
+        ("DOUBLE", "1e3", 1000.0),
         ("DATE", "2024-01-31 00%3A00%3A00.0", date(2024, 1, 31)),
         ("DATE", "9999-12-31", date(9999, 12, 31)),
         (
