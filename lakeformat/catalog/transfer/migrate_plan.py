@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
@@ -29,7 +29,7 @@ from lakeformat.types.arrow_types import (
 from lakeformat.types.casts import cast_array
 from lakeformat.types.sentence import sentence
 from lakeformat.types.type_text import parse_type, type_to_json
-from lakeformat.types.types import STRING, DataField, DataType
+from lakeformat.types.types import STRING, AtomicType, DataField, DataType
 from lakeformat.types.value_text import cast_text
 from lakeformat.types.values import values_from_arrow
 
@@ -47,7 +47,6 @@ __all__ = [
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
-_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 _UNSTORABLE = "its path has a character that data-file.external-paths cannot hold, such as a comma"
 
 
@@ -148,15 +147,25 @@ def _require_same(text: str, found: pa.Array, wanted: DataType) -> None:
         is_same = re.fullmatch(r"[0:. ]*", text.strip().partition(" ")[2]) and not is_number
     elif pa.types.is_temporal(kind):
         # The cast ignores more digits than the type has, and reads a number as time since 1970.
-        is_same = not fraction[_DIGITS[kind.unit] :].strip("0") and not is_number
+        assert isinstance(wanted, AtomicType)
+        is_same = not fraction[wanted.precision :].strip("0") and not is_number
     elif pa.types.is_floating(kind):
-        number = Decimal(text.strip().rstrip("fFdD"))
-        is_same = number.is_nan() or number == Decimal(cast_text(found, wanted)[0].as_py())
+        is_same = _is_same_number(text, found[0].as_py(), cast_text(found, wanted)[0].as_py())
     else:
         is_same = is_exact(text, found)
     if not is_same:
         shown = cast_text(found, wanted)[0].as_py()
-        raise InvalidRequestError(f"the type would change it to {shown!r}")
+        how = "read it as time since 1970" if is_number and pa.types.is_temporal(kind) else ""
+        raise InvalidRequestError(f"the type would {how or f'change it to {shown!r}'}")
+
+
+def _is_same_number(text: str, value: float, shown: str) -> bool:
+    """Return True if ``value``, or its shortest text ``shown``, is the number in ``text``."""
+    try:
+        number = Decimal(text.strip().rstrip("fFdD"))
+    except InvalidOperation:
+        return False
+    return number.is_nan() or number in (Decimal(shown), Decimal(repr(value)))
 
 
 def partition_of(schema: TableSchema, file: MigratedFile) -> bytes:

@@ -154,11 +154,12 @@ def test_a_name_in_two_directories_of_one_value_is_copied(catalog, source, kind,
         ("FLOAT", "16777217", "1.6777216E7"),
         ("DOUBLE", "1e400", "Infinity"),
         ("DATE", "2024-01-31 10%3A30%3A00", "2024-01-31"),
-        ("DATE", "2024", "1975-07-18"),
-        ("DATE", "20240131", ""),
+        ("DATE", "2024", "read it as time"),
+        ("DATE", "20240131", "read it as time"),
+        ("DOUBLE", "0x1p3", ""),
         ("TIMESTAMP(3)", "2024-01-31 10%3A30%3A00.1234", "2024-01-31 10:30:00.123"),
         ("TIMESTAMP_LTZ(6)", "2024-01-31 10%3A30%3A00.1234567", "2024-01-31 10:30:00.123456"),
-        ("TIMESTAMP(6)", "20240131", "1970-01-01 00:00:20.240131"),
+        ("TIMESTAMP(6)", "20240131", "read it as time"),
     ],
 )
 def test_a_directory_whose_value_its_type_would_change_is_refused(
@@ -167,7 +168,7 @@ def test_a_directory_whose_value_its_type_would_change_is_refused(
     put(source / f"p={text}" / "a.parquet")
     with pytest.raises(lake.InvalidRequestError, match=r"is not a value of partition") as error:
         lake.migrate_directory(catalog, str(source), "shop.new", partition_types={"p": kind})
-    assert f"the type would change it to '{changed}" in str(error.value)
+    assert changed in str(error.value)
     assert catalog.list_tables("shop") == []
 
 
@@ -177,6 +178,7 @@ def test_a_directory_whose_value_its_type_would_change_is_refused(
         ("INT", "1.0", 1),
         ("DECIMAL(3, 2)", "1.250", Decimal("1.25")),
         ("DOUBLE", "0.10", 0.1),
+        ("FLOAT", "0.10000000149011612", 0.10000000149011612),
         ("DOUBLE", "1e3", 1000.0),
         ("DATE", "2024-01-31 00%3A00%3A00.0", date(2024, 1, 31)),
         ("DATE", "9999-12-31", date(9999, 12, 31)),
