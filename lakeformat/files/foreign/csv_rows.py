@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv as python_csv
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,9 +36,10 @@ _BAD_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
-    A file without a header must have all ``columns``, in their order. If a file has only
-    one column, and it may be NULL, an empty line is a row with NULL, except as the last line. Raise
-    ``InvalidRequestError``, with row and column, for a value that cannot be parsed.
+    A file without a header must have all ``columns``, in their order. In a file with only one
+    column, an empty line is a row, except as the last line. If it means NULL, but the column is NOT
+    NULL, it is skipped. Raise ``InvalidRequestError``, with row and column, for a value that cannot
+    be parsed.
     """
     require_closed_quotes(path, dialect)
     empty_rows = _has_empty_rows(path, columns, dialect)
@@ -52,16 +52,13 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
             yield reader
 
     with naming_rows(path, columns, dialect):
-        rows = read_growing(opened)
-        yield from _without_last_null(rows) if empty_rows and _ends_empty(path) else rows
+        yield from read_growing(opened)
 
 
 def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
-    """Return True if empty lines of a file are rows with NULL: it has only one column,
-    which may be NULL.
+    """Return True if empty lines of a file are rows: it has only one column, and they do not mean
+    NULL, or the column may be NULL.
     """
-    if "" not in dialect.null_values:
-        return False
     names = columns.names
     if dialect.header:
         with suppress(python_csv.Error):
@@ -69,31 +66,18 @@ def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool
     [name, *more] = names or [""]
     if not names or more:
         return False
-    return name not in columns.names or bool(columns.field(name).nullable)
+    if "" not in dialect.null_values or name not in columns.names:
+        return True
+    return bool(columns.field(name).nullable)
 
 
-def _ends_empty(path: str) -> bool:
-    """Return True if the last line of a file is empty."""
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 4))
-        end = file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return end.endswith(b"\n\n") or end == b"\n"
-
-
-def _without_last_null(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of one column, but not the last one if it is NULL.
-
-    It is not NULL if the value ends with an escaped line break.
-    """
-    held: pa.RecordBatch | None = None
-    for batch in batches:
-        if batch.num_rows:
-            if held is not None:
-                yield held
-            held = batch
-    if held is not None:
-        yield held if held.column(0)[-1].is_valid else held.slice(0, held.num_rows - 1)
+def _without_empty_end(path: str) -> pa.NativeFile:
+    """Open a file without its last line if this line is empty."""
+    file = pa.OSFile(path)
+    size = file.size()
+    file.seek(max(0, size - 4))
+    [*_, last] = file.read().splitlines(keepends=True) or [b""]
+    return file.get_stream(0, size if last.strip(b"\r\n") else size - len(last))
 
 
 @contextmanager
@@ -163,10 +147,11 @@ def open_csv(
     """Open a CSV file for Arrow; a quoted value may have line breaks, and is never NULL.
 
     ``types`` are the types by column, ``names`` the columns of a file without a header, and
-    ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, empty lines are rows.
+    ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, empty lines are rows, but not
+    as the last line.
     """
     return csv.open_csv(
-        path,
+        _without_empty_end(path) if empty_rows else path,
         read_options=csv.ReadOptions(
             block_size=block_bytes, column_names=None if dialect.header else names
         ),

@@ -66,7 +66,7 @@ def test_an_empty_line_is_null_in_a_file_of_one_column(read, monkeypatch, block,
     assert [row.get("s") for row in read("rows.csv", content)] == values
 
 
-def test_an_empty_line_is_no_row_if_null_is_refused_or_another_text(tmp_path):
+def test_an_empty_line_is_no_row_if_null_is_refused(tmp_path):
     catalog = lake.open_catalog(str(tmp_path / "wh"))
     catalog.create_database("shop")
     needed = catalog.create_table("shop.t", [("s", "STRING NOT NULL")]).schema
@@ -74,11 +74,47 @@ def test_an_empty_line_is_no_row_if_null_is_refused_or_another_text(tmp_path):
     paths = [str(tmp_path / "rows.csv")]
     assert sum(batch.num_rows for batch in read_rows(paths, needed, None)) == 2
     free = catalog.create_table("shop.u", [("s", "STRING")]).schema
-    dialect = TextDialect(null_values=["NULL"])
-    assert sum(batch.num_rows for batch in read_rows(paths, free, None, dialect=dialect)) == 2
     bare = TextDialect(header=False)
     (tmp_path / "rows.csv").write_text("\n")
     assert sum(batch.num_rows for batch in read_rows(paths, free, None, dialect=bare)) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "values"),
+    [
+        ("s\n\\N\n\na\n", [None, "", "a"]),
+        ("s\r\n\r\n\\N\r\n\r\n", ["", None]),
+        ("s\n\n\n", [""]),
+        ("s\n\n", []),
+        ("s\ra\r\r\r", ["a", ""]),
+        ('s\na\n""\n', ["a", ""]),
+        ("n\n1\n2\n\n", [1, 2]),
+    ],
+)
+@pytest.mark.parametrize("block", [None, 5])
+def test_an_empty_line_is_an_empty_text_if_another_text_is_null(
+    tmp_path, monkeypatch, block, content, values
+):
+    if block is not None:
+        monkeypatch.setattr("lakeformat.files.foreign.text_checks.BLOCK_BYTES", block)
+    assert values_of_one_column(tmp_path, content) == values
+
+
+def test_an_empty_line_is_refused_if_the_column_has_no_such_value(tmp_path):
+    message = r"row 2, column 'n': '' is not a value of type BIGINT .*add it to null_values"
+    with pytest.raises(lake.InvalidRequestError, match=message):
+        values_of_one_column(tmp_path, "n\n1\n\n2\n")
+
+
+def values_of_one_column(tmp_path, content: str) -> list:
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    kind = "STRING" if content.startswith("s") else "BIGINT"
+    schema = catalog.create_table("shop.t", [(content[0], kind)]).schema
+    (tmp_path / "rows.csv").write_bytes(content.encode())
+    dialect = TextDialect(null_values=["\\N"])
+    batches = read_rows([str(tmp_path / "rows.csv")], schema, None, dialect=dialect)
+    return [value for batch in batches for value in batch[content[0]].to_pylist()]
 
 
 @pytest.mark.parametrize(
