@@ -124,6 +124,8 @@ class _LoggedBatch:
     is_first_try: bool = False
     has_note: bool = True
     """False if the stream has no note in ``StreamTable.directory`` yet."""
+    earlier: _Note | None = None
+    """The note in ``StreamTable.directory`` that a first attempt has replaced."""
 
     def begun(self) -> CommitId | None:
         """Record that the batch begins, and return the identity to commit it with.
@@ -158,6 +160,7 @@ class _LoggedBatch:
         if note is None and self.table.find_commit(commit) is not None:
             self.done()
             return None
+        self.earlier = note if self.has_note else None
         return self._begin()
 
     def done(self) -> None:
@@ -166,14 +169,18 @@ class _LoggedBatch:
 
     def forget_unless_published(self, noted: CommitId) -> None:
         """Delete the record and the consumer of a failed first attempt if the batch is not
-        published. ``noted`` is the identity that ``begun`` has returned.
+        published, and write the record of the batch before again. ``noted`` is the identity that
+        ``begun`` has returned.
 
         The record of a repeated attempt is kept, because an earlier attempt may have published the
         batch.
         """
         if not self.is_first_try or self.table.find_commit(noted) is not None:
             return
-        self.table.storage.delete(self._path)
+        if self.earlier is None:
+            self.table.storage.delete(self._path)
+        else:
+            self._write(self.earlier)
         self.table.forget(self.name)
 
     def _begin(self) -> CommitId:

@@ -179,6 +179,8 @@ def test_an_older_batch_than_the_last_one_is_refused(orders):
 
 def of_checkpoint(orders: lake.Table, number: int, checkpoint: str | None, dies: str = "") -> None:
     with orders.stream_batch(batch(number), checkpoint=checkpoint) as commit:
+        if dies == "fails":
+            raise OSError
         if dies == "before":
             raise KeyboardInterrupt
         if commit is not None:
@@ -222,6 +224,22 @@ def test_an_interrupted_batch_of_another_checkpoint_is_refused_only_if_published
 
     of_checkpoint(orders, 1, "second")
     assert (orders.scan().count(), consumers(orders)) == (2, [])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_failed_batch_keeps_the_checkpoint_of_the_batch_before(orders, number):
+    for each in (0, 1):
+        of_checkpoint(orders, each, "first")
+    with pytest.raises(OSError):
+        of_checkpoint(orders, 2, "first", dies="fails")
+    assert consumers(orders) == []
+
+    with pytest.raises(lake.InvalidRequestError, match=r"published commit 1 from another"):
+        of_checkpoint(orders, number, "second")
+
+    of_checkpoint(orders, 1, "first")
+    of_checkpoint(orders, 2, "first")
+    assert orders.scan().count() == 3
 
 
 def test_a_damaged_note_is_named(orders):
