@@ -155,6 +155,8 @@ class _LoggedBatch:
                 self._require_checkpoint(note)
                 self.done()
                 return None
+            if self.has_note and note.checkpoint != self.checkpoint:
+                self._write(replace(note, checkpoint=self.checkpoint))
             return commit
         # The file is missing, or a crash left it empty. If it is empty, the consumer exists.
         if note is None and self.table.find_commit(commit) is not None:

@@ -242,6 +242,19 @@ def test_a_failed_batch_keeps_the_checkpoint_of_the_batch_before(orders, number)
     assert orders.scan().count() == 3
 
 
+def test_an_interrupted_batch_belongs_to_the_checkpoint_that_repeats_it(orders):
+    with pytest.raises(KeyboardInterrupt):
+        of_checkpoint(orders, 0, "first", dies="before")
+    with pytest.raises(KeyboardInterrupt):
+        of_checkpoint(orders, 0, "second", dies="after")
+
+    with pytest.raises(lake.InvalidRequestError, match=r"published commit 0 from another"):
+        of_checkpoint(orders, 0, "first")
+
+    of_checkpoint(orders, 0, "second")
+    assert (orders.scan().count(), consumers(orders)) == (1, [])
+
+
 def test_a_damaged_note_is_named(orders):
     copy(orders, 0)
     storage, layout = orders._handle.storage, orders._handle.layout
