@@ -6,7 +6,7 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import lakeformat as lake
 from lakeformat.tables.arguments import Conflict, Overwritten, PartitionSpec
@@ -204,10 +204,16 @@ def _published(frame: DataFrame, stream: _Stream, batch: int) -> frozenset[int]:
 def _run_id(frame: DataFrame) -> str | None:
     """Return the id of the run of a stream, which differs after a restart; None outside a stream.
 
-    Spark gives the jobs of a run this group.
+    The list of running streams has it. Spark also names the group of the jobs by it, but the
+    function of the stream may set another group.
     """
-    is_stream = _local_property(frame, "sql.streaming.queryId") is not None
-    return _local_property(frame, "spark.jobGroup.id") if is_stream else None
+    query = _local_property(frame, "sql.streaming.queryId")
+    if query is None:
+        return None
+    session: Any = frame.sparkSession
+    running = session._jsparkSession.sharedState().activeStreamingQueries()
+    run = running.get(session._jvm.java.util.UUID.fromString(query))
+    return None if run is None else str(run.runId().toString())
 
 
 def _local_property(frame: DataFrame, name: str) -> str | None:

@@ -235,6 +235,32 @@ def test_a_second_write_of_a_batch_needs_its_own_query(lake_spark, catalog, sour
     assert ids(copies) == [1, 2, 3, 4]
 
 
+def test_a_batch_of_new_rows_is_repeated_after_a_failure(lake_spark, catalog, source, tmp_path):
+    """The function sets its own job group, and its rows are of the session that started it."""
+    copies = catalog.create_table("shop.copies", COLUMNS)
+    add(source, 1)
+    fails = iter([True, False])
+
+    def copied(rows, number):
+        rows.sparkSession.sparkContext.setJobGroup("copy", "always the same group")
+        made = lake_spark.createDataFrame([(7, "made")], "id long, note string")
+        write_stream_batch("shop.copies")(made, number)
+        if next(fails):
+            raise OSError("another target is away")
+
+    def run():
+        rows = lake_spark.readStream.format("lake").load("shop.events")
+        writer = rows.writeStream.foreachBatch(copied).trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.start().awaitTermination()
+
+    with pytest.raises(Exception, match=r"another target is away"):
+        run()
+    run()
+
+    assert ids(copies) == [7]
+
+
 def test_a_batch_that_writes_to_two_branches_is_repeated(lake_spark, catalog, source, tmp_path):
     copies = catalog.create_table("shop.copies", COLUMNS)
     copies.branches.create("odd")
