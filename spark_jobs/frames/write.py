@@ -27,10 +27,8 @@ __all__ = ["WriteMode", "write_stream_batch", "write_table"]
 WriteMode = Literal["append", "overwrite", "dynamic", "partitions", "table"]
 _MODES = get_args(WriteMode)
 
-_Stream: TypeAlias = tuple[str, str | int, str]
-"""The location of a table, its name or the id of the open table, and the user of the commits.
-Branches of a table have the same location.
-"""
+_Stream: TypeAlias = tuple[str, str, str]
+"""The location of a table, its branch, and the user of the commits."""
 _PUBLISHED: dict[_Stream, tuple[tuple[str, int], frozenset[int]]] = {}
 """The newest run and batch of each stream into a table, and the hashes of the frames that it
 published.
@@ -156,8 +154,7 @@ def write_stream_batch(
         checkpoint = _local_property(frame, "sql.streaming.queryId")
         commit = lake.CommitId(f"spark-{query or _known(checkpoint)}", batch)
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-        name = table if isinstance(table, str) else id(table)
-        stream = found.location, name, commit.user
+        stream = found.location, found.branch, commit.user
         with found.stream_batch(commit, checkpoint=checkpoint) as noted:
             if noted is None:
                 _require_repetition(frame, stream, batch)

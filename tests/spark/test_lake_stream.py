@@ -208,18 +208,23 @@ def test_a_new_checkpoint_needs_a_new_query(lake_spark, source, target, tmp_path
     assert ids(target) == [1, 2]
 
 
-def test_a_second_write_of_a_batch_needs_its_own_query(lake_spark, catalog, source, tmp_path):
+@pytest.mark.parametrize("opened", ["neither", "second", "both"])
+def test_a_second_write_of_a_batch_needs_its_own_query(
+    lake_spark, catalog, source, tmp_path, opened
+):
     copies = catalog.create_table("shop.copies", COLUMNS)
     add(source, 1, 2, 3, 4)
 
     def split(**second):
-        even = write_stream_batch("shop.copies")
-        odd = write_stream_batch("shop.copies", **second)
+        def copied(is_open, **query):
+            table = catalog.table("shop.copies") if is_open else "shop.copies"
+            return write_stream_batch(table, **query)
 
         def both(rows, number):
             for _ in range(2):  # the same rows again: a repetition
-                even(rows.where("id % 2 = 0"), number)
-            odd(rows.where("id % 2 = 1"), number)
+                copied(opened == "both")(rows.where("id % 2 = 0"), number)
+            rows.sparkSession.sparkContext.setJobGroup(f"odd {number}", "another group")
+            copied(opened != "neither", **second)(rows.where("id % 2 = 1"), number)
 
         rows = lake_spark.readStream.format("lake").load("shop.events")
         writer = rows.writeStream.foreachBatch(both).trigger(availableNow=True)
@@ -261,13 +266,18 @@ def test_a_batch_of_new_rows_is_repeated_after_a_failure(lake_spark, catalog, so
     assert ids(copies) == [7]
 
 
-def test_a_batch_that_writes_to_two_branches_is_repeated(lake_spark, catalog, source, tmp_path):
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_batch_that_writes_to_two_branches_is_repeated(
+    lake_spark, catalog, source, tmp_path, is_open
+):
     copies = catalog.create_table("shop.copies", COLUMNS)
     copies.branches.create("odd")
     add(source, 1, 2, 3, 4)
-    even, odd = write_stream_batch("shop.copies"), write_stream_batch("shop.copies$branch_odd")
 
     def both(rows, number):
+        names = ["shop.copies", "shop.copies$branch_odd"]
+        tables = [catalog.table(name) for name in names] if is_open else names
+        even, odd = map(write_stream_batch, tables)
         even(rows.where("id % 2 = 0"), number)
         odd(rows.where("id % 2 = 1"), number)
 

@@ -26,6 +26,11 @@ class TableHistory(ListedHistory[BranchSnapshot]):
         return self._handle.uri
 
     @property
+    def branch(self) -> str:
+        """The name of the branch that is read and written."""
+        return self._handle.branch
+
+    @property
     def identity(self) -> str:
         """A text that differs if the table is dropped and created again under its name.
 

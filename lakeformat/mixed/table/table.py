@@ -61,6 +61,11 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return self._pair.base.uri
 
     @property
+    def branch(self) -> str:
+        """The name of the branch that is read and written."""
+        return self._pair.base.branch
+
+    @property
     def identity(self) -> str:
         """A text that differs if the table is dropped and created again under its name.
 

@@ -51,6 +51,11 @@ class TableReads:
         return self._handle.uri
 
     @property
+    def branch(self) -> str:
+        """The name of the branch that is read and written."""
+        return self._handle.layout.branch
+
+    @property
     def identity(self) -> str:
         """A text that differs if the table is dropped and created again under its name."""
         from lakeformat.paimon.metadata.schema_file import table_identity
