@@ -47,7 +47,11 @@ _FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _MICROSECONDS = 6
 _CHANGE_OF_CALENDAR = date(1582, 10, 4), date(1582, 10, 15)
 """The days between these two are missing in the calendar of ``java.sql.Date``, in which Spark may
-compare a literal with the bounds of a file. The time zone may move a moment by a day.
+compare a literal with the bounds of a file.
+"""
+_FIRST_EXACT_MOMENT = date(1900, 1, 1)
+"""Spark may move an earlier moment with a time zone when it compares it with the bounds of a file,
+because of the calendar or the local mean time of a city.
 """
 
 
@@ -133,8 +137,7 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return the literal of a timestamp; None if its unit is nanoseconds, or if Spark may move it
-    to another day.
+    """Return the literal of a timestamp; None if its unit is nanoseconds, or if Spark may move it.
 
     The literal is SQL text, because Spark would convert a datetime to the driver's time zone.
     """
@@ -142,7 +145,7 @@ def _moment(value: pa.Scalar) -> Column | None:
         return None
     moment: Any = value.as_py()
     assert isinstance(moment, datetime)
-    if value.type.tz and _is_at_the_change(moment.date()):
+    if value.type.tz and moment.date() < _FIRST_EXACT_MOMENT:
         return None
     text = moment.replace(tzinfo=None).isoformat(" ", "microseconds")
     return sql.expr(f"TIMESTAMP '{text}Z'" if value.type.tz else f"TIMESTAMP_NTZ '{text}'")

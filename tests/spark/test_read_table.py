@@ -328,6 +328,23 @@ def test_bounds_of_files_do_not_hide_days_that_the_julian_calendar_lacks(spark, 
         spark.conf.set(setting, before)
 
 
+def test_bounds_of_files_do_not_hide_moments_of_local_mean_time(spark, catalog):
+    """New York's clocks were set back by four minutes at this moment."""
+    table = catalog.create_table("shop.old", [("at", "TIMESTAMP_LTZ(6)")])
+    moment = datetime(1883, 11, 18, 16, 58, tzinfo=UTC)
+    table.write(pa.table({"at": [moment] * 4}, table.scan().schema))
+    setting, zones = "spark.sql.datetime.java8API.enabled", spark._jvm.java.util.TimeZone
+    before, zone = spark.conf.get(setting), zones.getDefault()
+    spark.conf.set(setting, False)
+    zones.setDefault(zones.getTimeZone("America/New_York"))
+    try:
+        frame = read_table(spark, table, where="at = TIMESTAMP '1883-11-18 16:58:00'")
+        assert frame.count() == 4
+    finally:
+        zones.setDefault(zone)
+        spark.conf.set(setting, before)
+
+
 @pytest.mark.parametrize("native", [None, False])
 def test_a_dropped_column_may_have_a_name_that_differs_only_by_case(spark, catalog, native):
     table = catalog.create_table("shop.cases", [("a", "STRING"), ("A", "INT")])
