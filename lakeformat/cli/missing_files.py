@@ -73,7 +73,8 @@ def missing_files(
     """Find data files of the newest snapshot that are missing or truncated. Only for Paimon tables.
 
     With --remove the table no longer references these files,
-    so it can be read again; their rows are lost. Without --remove nothing changes, and the exit
+    so it can be read again; their rows are lost. In a table with a primary key, earlier rows that
+    these files deleted or replaced appear again. Without --remove nothing changes, and the exit
     code is 1 if such a file is found.
 
     An example: lake missing-files shop.orders
@@ -138,7 +139,8 @@ def missing_manifests(
     """Find missing manifests of the newest snapshot. Only for Paimon tables.
 
     While one is missing, reads fail. With --remove the files of the remaining manifests can be read
-    again; the rows of the missing manifests are lost. `lake rollback` to an intact snapshot or tag
+    again; the rows of the missing manifests are lost. In a table with a primary key, earlier rows
+    that these rows deleted or replaced appear again. `lake rollback` to an intact snapshot or tag
     restores these rows, but loses the later commits. Without --remove nothing changes, and the exit
     code is 1 if a manifest is missing.
 

@@ -21,6 +21,7 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.metadata.manifest_columns.columns import Positions
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.orphans.lost_changes import lost_changes
 from lakeformat.paimon.partition import partition_path
 from lakeformat.paimon.read.deletions import find_vectors
 from lakeformat.paimon.read.plan import FilePlan, plan_columns
@@ -93,7 +94,8 @@ def remove_missing_files(
 ) -> MissingFilesReport:
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
-    The rows of these files are lost already; afterwards the table can be read again. Raise
+    The rows of these files are lost already; afterwards the table can be read again. In a table
+    with a primary key, earlier rows that these files deleted or replaced appear again. Raise
     InvalidRequestError if these files exceed ``max_share`` of all files, and UnsupportedError if
     any are found in a table with row ids; a dry run reports these errors instead. If another commit
     changes the files meanwhile, the search is repeated.
@@ -169,7 +171,7 @@ class _Removal:
         done = commit_messages(self.handle, messages, CommitOptions(commit=self.commit))
         report = self.report
         files = counted(report.missing_files, "missing or truncated file")
-        reason = f"removed {files}; {done.reason}"
+        reason = f"removed {files}; {done.reason}{lost_changes(self.handle)}"
         rows = counted(report.missing_rows, "row")
         _log.warning("%s: lost %s; %s", self.handle.uri, rows, reason)
         self.report = replace(report, published=done.snapshot_id, reason=reason)
@@ -287,6 +289,7 @@ def _report(
         if objection is None:
             todo += f", or remove {them} from the table with dry_run=False"
         todo += ". Older snapshots were not checked"
+        todo += lost_changes(handle) if objection is None else ""
     return MissingFilesReport(
         table=handle.uri,
         dry_run=dry_run,

@@ -27,6 +27,7 @@ from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.orphans.lost_changes import lost_changes
 from lakeformat.tables.commit_id import BATCH_IDENTIFIER
 from lakeformat.tables.create_once import PublishOutcome
 from lakeformat.tables.report import Report
@@ -69,8 +70,9 @@ class MissingManifestsReport(Report):
 def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:
     """Find missing manifests and, unless it is a dry run, publish a snapshot without them.
 
-    Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are lost, or
-    if an append table has deletion vectors. A dry run reports this instead.
+    In a table with a primary key, earlier rows that the lost files deleted or replaced appear
+    again. Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are
+    lost, or if an append table has deletion vectors. A dry run reports this instead.
     """
     require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
@@ -80,7 +82,7 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
         raise InvalidRequestError(report.objection)
     number = _publish(handle, head, live)
     removed = counted(len(report.missing_manifests), "missing manifest")
-    reason = f"removed {removed}: published as snapshot {number}"
+    reason = f"removed {removed}: published as snapshot {number}{lost_changes(handle)}"
     lost = counted(report.missing_files, "data file")
     _log.warning("%s: the rows of at most %s are lost; %s", handle.uri, lost, reason)
     return replace(report, published=number, reason=reason)
@@ -240,7 +242,7 @@ def _report(
         them = "it" if len(missing) == 1 else "them"
         todo = f"; nothing was changed. Restore {them} from a backup"
         if objection is None:
-            todo += f", or remove {them} with dry_run=False"
+            todo += f", or remove {them} with dry_run=False{lost_changes(handle)}"
     return MissingManifestsReport(
         table=handle.uri,
         dry_run=dry_run,

@@ -88,7 +88,8 @@ class TableOrphans(TableReads):
     ) -> MissingFilesReport:
         """Remove missing and truncated data files from the table. Dry run by default.
 
-        Their rows are lost, and every read of such a file fails until it is removed. Raise
+        Their rows are lost, and every read of such a file fails until it is removed. In a table
+        with a primary key, earlier rows that these files deleted or replaced appear again. Raise
         InvalidRequestError if more than ``max_share`` of the files are missing or truncated,
         because then the storage is probably not mounted, or the path is wrong. Raise
         UnsupportedError if any are found in a table with row ids. A dry run reports these errors
@@ -103,7 +104,8 @@ class TableOrphans(TableReads):
     def remove_missing_manifests(self, dry_run: bool = True) -> MissingManifestsReport:
         """Remove missing manifests from the newest snapshot. Dry run by default.
 
-        The rows of data files that only these manifests name are lost. A snapshot that names a
+        The rows of data files that only these manifests name are lost. In a table with a primary
+        key, earlier rows that these files deleted or replaced appear again. A snapshot that names a
         missing manifest cannot be read. Raise InvalidRequestError if a missing manifest recorded
         deleted files, or if an append table has deletion vectors; a dry run reports this instead.
         In both cases restore the manifests from a backup, or roll back to a complete snapshot with

@@ -126,6 +126,28 @@ def test_asking_first_changes_nothing(catalog):
     assert json.loads(json.dumps(report.to_dict()))["files"][0]["rows"] == 1
 
 
+def test_a_row_appears_again_if_the_file_that_deleted_it_is_lost(catalog):
+    table = catalog.create_table("shop.keyed", COLUMNS, primary_key=["id"], options={"bucket": "1"})
+    table.write(pa.table({"id": [1, 2], "dt": ["a", "a"]}))
+    table.write(pa.table({"id": [3], "dt": ["a"]}))
+    table.delete("id = 1")
+    before = {*data_files(table)}
+    table.delete("id = 2")
+    [lost] = {*data_files(table)} - before
+    lost.unlink()
+    warning = "earlier rows, which they deleted or replaced, appear again"
+    assert warning in table.remove_missing_files().reason
+    assert warning in table.remove_missing_files(dry_run=False).reason
+    assert ids(table) == [2, 3]
+
+
+def test_an_append_table_needs_no_warning_of_earlier_rows(catalog):
+    table = made(catalog)
+    next(data_files(table)).unlink()
+    assert "appear again" not in table.remove_missing_files().reason
+    assert "appear again" not in table.remove_missing_files(dry_run=False).reason
+
+
 def test_more_than_half_of_a_table_needs_another_word(catalog):
     """Probably the storage is not mounted."""
     table = made(catalog)

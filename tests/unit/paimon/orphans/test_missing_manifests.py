@@ -65,6 +65,18 @@ def test_a_dry_run_says_what_is_lost_and_changes_nothing():
     assert table.latest_snapshot().id == 3
 
 
+def test_a_row_appears_again_if_the_manifest_of_its_delete_is_lost():
+    rows = shop(keyed=True)
+    rows.commit(("-D", 1, "x"))
+    rows.commit(("+I", 4, "x"))
+    table = rows.table
+    lose_manifest_of(table, 4)
+    warning = "earlier rows, which they deleted or replaced, appear again"
+    assert warning in table.remove_missing_manifests().reason
+    assert warning in table.remove_missing_manifests(dry_run=False).reason
+    assert keys(table) == [1, 2, 3, 4]
+
+
 def test_where_none_is_gone_nothing_is_published():
     table = shop().table
     report = table.remove_missing_manifests(dry_run=False)
