@@ -27,6 +27,7 @@ __all__ = [
     "again_if_overtaken",
     "explaining_expiry",
     "head_of",
+    "is_of_missing_file",
     "is_overtaken",
     "rewriting_if_overtaken",
 ]
@@ -58,9 +59,7 @@ def explaining_expiry(
         yield
     except CorruptTableError as missing:
         read = [snapshot for snapshot in snapshots if snapshot is not None]
-        if (expired := _expired_of(handle, read, changes)) is None and _is_of_a_missing_file(
-            missing
-        ):
+        if (expired := _expired_of(handle, read, changes)) is None and is_of_missing_file(missing):
             expired = _expired_soon(handle, read, changes)
         if expired is None:
             if handle.uri in str(missing):
@@ -147,7 +146,8 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
     return None
 
 
-def _is_of_a_missing_file(error: BaseException | None) -> bool:
+def is_of_missing_file(error: BaseException | None) -> bool:
+    """Return True if the error, or one of the errors that caused it, is about a missing file."""
     while error is not None and not isinstance(error, NotFoundError):
         error = error.__cause__ or error.__context__
     return error is not None

@@ -7,11 +7,14 @@ An overwrite can move a key to another bucket, so its new row must not precede i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
 
+from lakeformat.errors import CorruptTableError, LakeError, SnapshotExpiredError
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.expiry_race import is_of_missing_file
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -127,11 +130,37 @@ def overwritten_rows(
     if entries[0].kind is FileKind.ADD:
         yield from map(asked.of_stored, _merged(handle, snapshot, entries, asked, hides=True))
         return
-    before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
-    for batch in _merged(handle, before or snapshot, entries, asked, hides=before is not None):
-        kinds = pa.repeat(pa.scalar(DELETE, pa.int8()), batch.num_rows)
-        at = batch.schema.get_field_index(VALUE_KIND.name)
-        yield asked.of_stored(batch.set_column(at, batch.schema.field(at), kinds))
+    with _explaining_earlier_rows(handle, snapshot):
+        before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
+        for batch in _merged(handle, before or snapshot, entries, asked, hides=before is not None):
+            kinds = pa.repeat(pa.scalar(DELETE, pa.int8()), batch.num_rows)
+            at = batch.schema.get_field_index(VALUE_KIND.name)
+            yield asked.of_stored(batch.set_column(at, batch.schema.field(at), kinds))
+
+
+@contextmanager
+def _explaining_earlier_rows(handle: TableHandle, snapshot: Snapshot) -> Iterator[None]:
+    """Advise a full read if a file with the earlier rows of an overwrite is missing.
+
+    Raise SnapshotExpiredError in place of CorruptTableError if the preceding snapshot has expired.
+    """
+    try:
+        yield
+    except CorruptTableError as missing:
+        if not is_of_missing_file(missing):
+            raise
+        number = snapshot.id - 1
+        before = read_snapshot_if_present(handle.storage, handle.layout, number)
+        error: type[LakeError]
+        error, why = SnapshotExpiredError, f"snapshot {number} has expired"
+        if before is not None:
+            error, why = CorruptTableError, f"a file of snapshot {number} is missing"
+        raise error(
+            f"the changes of the overwrite in snapshot {snapshot.id} of {handle.uri} need the "
+            f"earlier rows, but {why}. Read the whole table once: if the reader has a consumer, "
+            "delete it with table.consumers.reset(NAME), then start the stream again with a full "
+            f"read. First error: {missing}"
+        ) from missing
 
 
 def _merged(

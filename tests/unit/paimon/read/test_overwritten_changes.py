@@ -117,6 +117,36 @@ def test_rows_whose_snapshot_has_expired_are_named(orders):
         changes.to_arrow()
 
 
+NEEDS_FULL_READ = r"changes of the overwrite in snapshot 2 .* Read the whole table once: .*reset"
+
+
+def test_an_overwrite_whose_earlier_rows_have_expired_needs_a_full_read(orders):
+    stream = orders.stream(consumer="copy")
+    assert stream.poll() is not None
+    stream.acknowledge()
+    orders.write(rows(orders, (3, 30)), overwrite={})
+    orders.expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(lake.SnapshotExpiredError, match=NEEDS_FULL_READ):
+        orders.stream(consumer="copy").poll().to_arrow()
+    orders.consumers.reset("copy")
+    full = orders.stream(consumer="copy").poll()
+    assert told(full.to_arrow()) == [("+I", 3, 30)]
+
+
+def test_the_changes_of_a_repair_need_a_full_read(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    options = {"bucket": "1", **ASKED}
+    table = catalog.create_table("shop.a", COLUMNS, primary_key=["id"], options=options)
+    table.write(rows(table, (1, 10)))
+    [lost] = tmp_path.rglob("data-*")
+    lost.unlink()
+    table.remove_missing_files(dry_run=False, max_share=1)
+    table.write(rows(table, (2, 20)))
+    with pytest.raises(lake.CorruptTableError, match=NEEDS_FULL_READ):
+        table.changes(1, 2).to_arrow()
+
+
 def undone(table: lake.Table, to: int) -> list[tuple[str, int, int]]:
     """The changes of a rollback to snapshot ``to``; the same ones in parts and in a stream."""
     last = table.rollback(snapshot=to).snapshot_id
