@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.errors import CommitConflictError, CorruptTableError, InvalidRequestError
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
@@ -68,7 +68,16 @@ def delete(
         on_progress=on_progress,
         later="Delete the branch again to remove the file",
     )
-    done = _remove_files(handle, name, lost, deleter, dry_run)
+    try:
+        done = _remove_files(handle, name, lost, deleter, dry_run)
+    except CorruptTableError as damage:
+        if dry_run:
+            raise
+        raise CorruptTableError(
+            f"branch {name!r} of {handle.uri} is deleted, but its files were not removed, because "
+            "another snapshot or tag cannot be read. Expire such snapshots and delete such tags, "
+            f"then delete the branch again to remove its files. First error: {damage}"
+        ) from damage
     if done and not dry_run:
         clear(handle, name)
     return _report(handle, name, deleter.deleted, dry_run=dry_run)

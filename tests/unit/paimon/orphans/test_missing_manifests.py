@@ -77,6 +77,39 @@ def test_a_row_appears_again_if_the_manifest_of_its_delete_is_lost():
     assert keys(table) == [1, 2, 3, 4]
 
 
+def test_a_branch_of_a_lost_manifest_is_deleted_and_its_files_after_the_expiry():
+    rows = shop()
+    table = rows.table
+    table.branches.create("dev", snapshot=3)
+    lose_manifest_of(table, 2)
+    table.remove_missing_manifests(dry_run=False)
+    deleted = r"branch 'dev' of \S+ is deleted, but .* then delete the branch again"
+    for _ in range(2):
+        with pytest.raises(CorruptTableError, match=deleted):
+            table.branches.delete("dev")
+    assert table.branches.list() == []
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert table.branches.delete("dev").deleted == ("dev",)
+    assert keys(table) == [1, 3]
+
+
+def test_a_tag_of_a_lost_manifest_is_deleted_before_the_expiry():
+    table = shop().table
+    table.tags.create("bad", snapshot=3)
+    table.branches.create("dev", tag="bad")
+    lose_manifest_of(table, 2)
+    table.remove_missing_manifests(dry_run=False)
+    table.compact()
+    with pytest.raises(CorruptTableError):
+        table.expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(CorruptTableError, match=r"'dev' of \S+ is deleted"):
+        table.branches.delete("dev")
+    table.tags.delete("bad")
+    assert table.expire_snapshots(retain_max=1, retain_min=1).earliest_snapshot == 5
+    table.branches.delete("dev")
+    assert missing(table) == set()
+
+
 def test_where_none_is_gone_nothing_is_published():
     table = shop().table
     report = table.remove_missing_manifests(dry_run=False)
