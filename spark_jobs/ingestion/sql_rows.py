@@ -158,24 +158,50 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
     itself if the column needs no cast.
 
     JSON and HSTORE are read as text if ``as_text``: Arrow would give each object the names of all
-    objects in the batch. In arrays, the driver does not read the last types in this function, and
-    SQLAlchemy would split their text into characters.
+    objects in the batch.
     """
     import sqlalchemy as sql
     from sqlalchemy.dialects import postgresql as pg
 
+    base = _without_domain(kind)
+    if as_text and isinstance(base, sql.JSON | pg.HSTORE):
+        return sql.Text()
+    if isinstance(base, sql.Uuid):
+        base.as_uuid = False  # as text, not as Python objects
+        return base
+    if not isinstance(base, sql.ARRAY):
+        return kind
+    item = _item_type(base.item_type, as_text=as_text)
+    if item is not base.item_type:
+        return pg.ARRAY(item)
+    return base if isinstance(item, sql.Uuid) else kind
+
+
+def _item_type(kind: Any, *, as_text: bool) -> Any:
+    """Return the SQL type as which the items of an array are read.
+
+    The driver does not read arrays of domains and of the types in ``unread``: SQLAlchemy would
+    split their text into characters. The types in ``partial`` are read as text if they are in a
+    domain: there, SQLAlchemy does not know their length, their zone or the type itself.
+    """
+    import sqlalchemy as sql
+    from sqlalchemy.dialects import postgresql as pg
+
+    unread = (pg.BIT, pg.CITEXT, pg.MACADDR8, pg.MONEY, pg.REGCLASS, pg.TSQUERY, pg.TSVECTOR)
+    partial = (sql.CHAR, sql.DateTime, sql.Time, sql.ARRAY, sql.types.NullType)
+    item = _without_domain(_read_type(kind, as_text=as_text))
+    is_partial = isinstance(kind, pg.DOMAIN) and isinstance(item, partial)
+    if isinstance(item, unread) or (is_partial and not getattr(item, "timezone", False)):
+        return sql.Text()
+    return item
+
+
+def _without_domain(kind: Any) -> Any:
+    from sqlalchemy.dialects import postgresql as pg
+
     while isinstance(kind, pg.DOMAIN):
         kind = kind.data_type
-    if as_text and isinstance(kind, sql.JSON | pg.HSTORE):
-        return sql.Text()
-    if isinstance(kind, sql.Uuid):
-        kind.as_uuid = False  # as text, not as Python objects
-    if not isinstance(kind, sql.ARRAY):
-        return kind
-    item = _read_type(kind.item_type, as_text=as_text)
-    if isinstance(item, pg.BIT | pg.CITEXT | pg.MONEY | pg.TSQUERY | pg.TSVECTOR):
-        item = sql.Text()
-    return kind if item is kind.item_type else pg.ARRAY(item)
+    return kind
 
 
 def _is_decimal(kind: Any) -> bool:

@@ -112,6 +112,93 @@ def test_an_array_becomes_an_array_of_the_texts_of_its_values(execute, read, sql
     assert read(f"{sql_type}[]", [f"ARRAY['{value}'::{sql_type}]"], "ARRAY<STRING>") == [[text]]
 
 
+UNKNOWN = pytest.mark.filterwarnings("ignore:Did not recognize type")
+
+
+@UNKNOWN
+@pytest.mark.parametrize(
+    ("base", "text"),
+    [
+        ("CHAR(5)", "abcde"),
+        ("BIT(3)", "101"),
+        ("BIT VARYING(3)", "101"),
+        ("VARCHAR(3)", "abc"),
+        ("POINT", "(1,2)"),
+        ("pair", "(1,a)"),
+        ("UUID", ID),
+    ],
+)
+@pytest.mark.parametrize("more", [{"type": "STRING"}, {"casts": {"value": "STRING"}}])
+def test_a_domain_keeps_its_values(execute, read, base, text, more):
+    execute("CREATE TYPE pair AS (a INT, b TEXT)")
+    execute(f"CREATE DOMAIN one AS {base}")
+    execute("CREATE DOMAIN two AS one")
+    assert read("two", [f"'{text}'"], **more) == [text]
+
+
+@UNKNOWN
+@pytest.mark.parametrize(
+    ("base", "text"),
+    [
+        ("CHAR(5)", "abcde"),
+        ("BIT(3)", "101"),
+        ("VARCHAR(3)", "abc"),
+        ("POINT", "(1,2)"),
+        ("pair", "(1,a)"),
+        ("UUID", ID),
+        ("TIMESTAMP(3) WITH TIME ZONE", "2024-01-01 01:00:00+01"),
+        ("TIME(3) WITH TIME ZONE", "10:00:00+02"),
+        ("VARCHAR(3)[]", "{abc}"),
+        ("INT[]", "{1}"),
+    ],
+)
+def test_an_array_of_a_domain_keeps_its_values(execute, read, database, base, text):
+    execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")
+    execute("CREATE TYPE pair AS (a INT, b TEXT)")
+    execute(f"CREATE DOMAIN one AS {base}")
+    execute("CREATE DOMAIN two AS one")
+    assert read("two[]", [f"ARRAY['{text}'::two]"], "ARRAY<STRING>") == [[text]]
+
+
+@pytest.mark.parametrize("more", [{"type": "TIMESTAMP_LTZ(6)"}, {}])
+@pytest.mark.parametrize("precision", ["", "(3)"])
+def test_a_timestamp_of_a_domain_keeps_its_zone(execute, read, database, precision, more):
+    execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")
+    execute(f"CREATE DOMAIN instant AS TIMESTAMP{precision} WITH TIME ZONE")
+    more = more or {"casts": {"value": "TIMESTAMP_LTZ(6)"}}
+    found = read("instant", ["'2024-01-01 00:00Z'"], **more)
+    assert found == [datetime(2024, 1, 1, tzinfo=UTC)]
+
+
+def test_a_timestamp_of_a_domain_does_not_lose_its_zone(execute, read, catalog):
+    execute("CREATE DOMAIN instant AS TIMESTAMP(3) WITH TIME ZONE")
+    with pytest.raises(lake.InvalidRequestError, match=r"'value'"):
+        read("instant", ["'2024-01-01 00:00Z'"], "TIMESTAMP(6)")
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
+@pytest.mark.parametrize(
+    ("base", "literal", "type", "found"),
+    [
+        ("VARCHAR(3)[]", "'{abc}'", "ARRAY<STRING>", ["abc"]),
+        ("CHAR(3)[]", "'{abc}'", "ARRAY<STRING>", ["abc"]),
+        ("NUMERIC(10, 2)[]", "'{1.5}'", "ARRAY<DECIMAL(10, 2)>", [Decimal("1.50")]),
+        ("UUID[]", f"'{{{ID}}}'", "ARRAY<STRING>", [ID]),
+        ("INT[]", "'{1}'", "ARRAY<BIGINT>", [1]),
+        ("NUMERIC(10, 2)", "1.5", "DECIMAL(10, 2)", Decimal("1.50")),
+    ],
+)
+def test_a_domain_of_arrays_or_numbers_keeps_its_values(execute, read, base, literal, type, found):
+    execute(f"CREATE DOMAIN one AS {base}")
+    assert read("one", [literal], type) == [found]
+
+
+def test_numbers_of_a_domain_are_read_in_an_array(execute, read):
+    execute("CREATE DOMAIN amount AS NUMERIC(10, 2)")
+    found = read("amount[]", ["'{1.5, NULL}'"], "ARRAY<DECIMAL(10, 2)>")
+    assert found == [[Decimal("1.50"), None]]
+
+
 def test_numbers_in_an_array_have_the_same_text_beside_each_other_number(read):
     found = read("NUMERIC[]", ["'{1, NULL}'", "'{1.55, 2}'"], casts={"value": "STRING"})
     assert found == ["[1, null]", "[1.55, 2]"]
