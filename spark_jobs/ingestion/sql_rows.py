@@ -286,14 +286,14 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
                 f"column {name!r} has the number {odd}, which only FLOAT, DOUBLE and texts can "
                 "hold: correct the value, or choose such a type for the column"
             ) from None
-        if not is_exact:
+        if not is_exact and not isinstance(reason, OverflowError):
             raise lake.InvalidRequestError(
                 f"the values of column {name!r} have no common type: {reason}. Read a view "
                 "that casts the column to one type"
             ) from None
         raise lake.InvalidRequestError(
-            f"a value of column {name!r} does not fit the table's type {kind}: {reason}. Change "
-            "the value, or the type of the column"
+            f"a value of column {name!r} does not fit the type {kind}: {reason}. Change the value, "
+            "or the type of the column"
         ) from None
     if pa.types.is_time(found.type) and any(each.tzinfo for each in values if each is not None):
         raise lake.InvalidRequestError(

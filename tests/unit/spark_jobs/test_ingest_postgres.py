@@ -275,7 +275,8 @@ def test_numbers_of_many_digits_become_the_nearest_double(read):
 @pytest.mark.parametrize("is_cast", [False, True])
 def test_a_number_beyond_a_float_is_refused(read, number, type, is_cast):
     more = {"casts": {"value": type}} if is_cast else {"type": type}
-    with pytest.raises(lake.InvalidRequestError, match=r"'value'.* is too large for the type"):
+    message = r"'value' does not fit the type .* is too large for the type .* Change the value"
+    with pytest.raises(lake.InvalidRequestError, match=message):
         read("NUMERIC", [number], **more)
 
 
