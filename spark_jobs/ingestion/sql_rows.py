@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal
@@ -232,18 +232,44 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(decimal_of, values))
 
 
-def _instants(values: tuple[Any, ...]) -> pa.DataType | None:
-    """Return a timestamp type with a zone if the first value has a zone; else None.
+def _instants(values: Iterable[Any]) -> pa.DataType | None:
+    """Return a timestamp type with a zone if the first value has a zone, and the type of an array
+    if the first value in arrays has one; else None.
 
     Arrow would take the zone of the first value. It refuses zones of the 19th century, which
     differ from UTC by seconds.
     """
-    first = next((each for each in values if each is not None), None)
-    is_instant = isinstance(first, datetime) and first.tzinfo is not None
-    return pa.timestamp("us", "UTC") if is_instant else None
+    for value in values:
+        if isinstance(value, list):
+            if (items := _instants(value)) is not None:
+                return pa.list_(items)
+        elif value is not None:
+            is_instant = isinstance(value, datetime) and value.tzinfo is not None
+            return pa.timestamp("us", "UTC") if is_instant else None
+    return None
 
 
-def _float(value: Decimal, limit: float) -> float:
+def _items(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the values that are not null, also those in arrays."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _items(value)
+        elif value is not None:
+            yield value
+
+
+def _type_of_items(kind: pa.DataType) -> pa.DataType:
+    while pa.types.is_list(kind):
+        kind = kind.value_type
+    return kind
+
+
+def _as_float(value: Any, limit: float) -> Any:
+    """Return a decimal, and each decimal in an array, as the nearest float."""
+    if isinstance(value, list):
+        return [_as_float(each, limit) for each in value]
+    if not isinstance(value, Decimal):
+        return value
     found = float(value)
     if abs(found) >= limit and value.is_finite():
         raise OverflowError(f"{value:.6g} is too large for the type of the column")
@@ -266,21 +292,23 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     for values that do not fit.
     """
     name, kind = wanted.column.name, wanted.type
-    is_float = pa.types.is_floating(kind)
-    is_exact = not wanted.is_cast and (is_float or pa.types.is_decimal(kind))
+    items = _type_of_items(kind)
+    is_float = pa.types.is_floating(items)
+    is_exact = not wanted.is_cast and (pa.types.is_floating(kind) or pa.types.is_decimal(kind))
     values = _exact(wanted.column.type, values)
     try:
         # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
         if is_float:
-            limit = _TOO_LARGE[kind.bit_width]
+            limit = _TOO_LARGE[items.bit_width]
             values = tuple(
-                _float(each, limit) if isinstance(each, Decimal) else each for each in values
+                _as_float(each, limit) if isinstance(each, Decimal | list) else each
+                for each in values
             )
-        elif wanted.is_cast and wanted.is_text:
+        elif wanted.is_cast and pa.types.is_string(items):
             values = tuple(map(_with_own_digits, values))
         found = pa.array(values, kind if is_exact else _instants(values))
     except (pa.ArrowException, TypeError, OverflowError) as reason:
-        decimals = (each for each in values if isinstance(each, Decimal))
+        decimals = (each for each in _items(values) if isinstance(each, Decimal))
         if (odd := next((each for each in decimals if not each.is_finite()), None)) is not None:
             raise lake.InvalidRequestError(
                 f"column {name!r} has the number {odd}, which only FLOAT, DOUBLE and texts can "
@@ -295,7 +323,8 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
             f"a value of column {name!r} does not fit the type {kind}: {reason}. Change the value, "
             "or the type of the column"
         ) from None
-    if pa.types.is_time(found.type) and any(each.tzinfo for each in values if each is not None):
+    is_time = pa.types.is_time(_type_of_items(found.type))
+    if is_time and any(each.tzinfo for each in _items(values)):
         raise lake.InvalidRequestError(
             f"column {name!r} has times with a zone, which TIME cannot hold: read a view that "
             "casts the column to a TIME without a zone, or to a text"

@@ -204,9 +204,23 @@ def test_numbers_in_an_array_have_the_same_text_beside_each_other_number(read):
     assert found == ["[1, null]", "[1.55, 2]"]
 
 
-def test_times_with_a_zone_are_refused(read, catalog):
+def test_numbers_in_an_array_become_texts_with_their_own_digits(read):
+    type = "ARRAY<STRING>"
+    found = read("NUMERIC[]", ["'{1, NULL}'", "'{1.55}'"], type, casts={"value": type})
+    assert found == [["1", None], ["1.55"]]
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "type"),
+    [
+        ("TIMETZ", "10:00+02", "TIME(3)"),
+        ("TIMETZ[]", "{NULL,10:00+02}", "ARRAY<TIME(3)>"),
+        ("TIMETZ[]", "{{10:00+02}}", "ARRAY<ARRAY<TIME(3)>>"),
+    ],
+)
+def test_times_with_a_zone_are_refused(read, catalog, sql_type, value, type):
     with pytest.raises(lake.InvalidRequestError, match=r"'value' has times with a zone.* a view"):
-        read("TIMETZ", ["'10:00+02'", "NULL"], "TIME(3)")
+        read(sql_type, [f"'{value}'", "NULL"], type)
     assert catalog.table("shop.orders").latest_snapshot() is None
 
 
@@ -266,6 +280,26 @@ def test_a_number_that_is_not_finite_becomes_only_a_float(read, ingest, catalog,
     assert str(values_of(catalog)) == str([1.5, float(name)])
 
 
+def test_a_number_in_an_array_that_is_not_finite_becomes_only_a_float(
+    execute, read, ingest, catalog
+):
+    with pytest.raises(lake.InvalidRequestError, match=r"'value' has the number NaN, which"):
+        read("NUMERIC[]", ["'{1.5, NULL, NaN}'"], "ARRAY<DECIMAL(10, 2)>")
+    catalog.drop_table("shop.orders")
+    catalog.create_table("shop.orders", [("value", "ARRAY<DOUBLE>")])
+
+    ingest()
+
+    assert str(values_of(catalog)) == str([[1.5, None, float("NaN")]])
+
+
+@pytest.mark.parametrize("is_cast", [False, True])
+def test_numbers_in_an_array_become_the_nearest_double(read, is_cast):
+    type = "ARRAY<DOUBLE>"
+    more = {"casts": {"value": type}} if is_cast else {}
+    assert read("NUMERIC[]", ["'{1.1, NULL}'", "'{}'"], type, **more) == [[1.1, None], []]
+
+
 def test_numbers_of_many_digits_become_the_nearest_double(read):
     found = read("NUMERIC", ["1e75", "1.000001"], casts={"value": "DOUBLE"})
     assert found == [1e75, 1.000001]
@@ -280,10 +314,22 @@ def test_a_number_beyond_a_float_is_refused(read, number, type, is_cast):
         read("NUMERIC", [number], **more)
 
 
+def test_a_number_in_an_array_beyond_a_float_is_refused(read):
+    with pytest.raises(lake.InvalidRequestError, match=r"'value'.* is too large for the type"):
+        read("NUMERIC[]", ["'{1e39}'"], "ARRAY<FLOAT>")
+
+
 def test_timestamps_are_read_in_any_zone_of_the_session(execute, read, database):
     execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")  # +00:53:28 before 1893
     found = read("TIMESTAMPTZ", ["NULL", "'1880-01-01 12:00Z'", "'2024-07-01 12:00Z'"])
     assert found[1:] == [datetime(1880, 1, 1, 12, tzinfo=UTC), datetime(2024, 7, 1, 12, tzinfo=UTC)]
+
+
+def test_timestamps_in_an_array_are_read_in_any_zone_of_the_session(execute, read, database):
+    execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")
+    values = ["NULL", "'{}'", "'{NULL, 1880-01-01 12:00Z}'"]
+    found = read("TIMESTAMPTZ[]", values, "ARRAY<TIMESTAMP_LTZ(6)>")
+    assert found == [None, [], [None, datetime(1880, 1, 1, 12, tzinfo=UTC)]]
 
 
 def test_an_integer_widens_no_int(execute, ingest, catalog):
