@@ -11,14 +11,38 @@ from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
+    METADATA_PATH,
     is_metadata_file,
 )
-from lakeformat.storage import Storage
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.storage import ExternalRoots, Storage
+from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
 
-__all__ = ["DATA_PATHS", "refuse_data_in_tables"]
+__all__ = ["DATA_PATHS", "NEW_DATA_PATHS", "refuse_data_in_tables", "require_own_data_path"]
 
-DATA_PATHS = ("write.data.path", "write.folder-storage.path", "write.object-storage.path")
+NEW_DATA_PATHS = ("write.data.path", "write.folder-storage.path")
+"""The properties that can name the directory of new data files; the first one that is set counts.
+"""
+DATA_PATHS = (*NEW_DATA_PATHS, "write.object-storage.path")
+
+_checked: set[tuple[Location, ExternalRoots, str, str | None]] = set()
+"""Data paths of tables that are in no other table: they are not checked again."""
+
+
+def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
+    """Raise ``InvalidRequestError`` if new data files would be in the directory of another table.
+
+    A path outside of the table's directory is checked once in this process, because another
+    program, or a connection without external roots, can have set it.
+    """
+    properties = metadata.properties
+    own = properties.get(METADATA_PATH)
+    for name in [each for each in NEW_DATA_PATHS if each in properties][:1]:
+        key = (places.location, places.external_roots, properties[name], own)
+        if key not in _checked:
+            refuse_data_in_tables(places, {name: properties[name]}, own)
+            _checked.add(key)
 
 
 def refuse_data_in_tables(
@@ -28,7 +52,8 @@ def refuse_data_in_tables(
     directory of another table, whose orphan removal would delete these files.
 
     ``metadata_path`` is the table's property ``write.metadata.path``. Only directories that an
-    external root allows are read, because a table cannot write into any other one.
+    external root allows, and those two levels above the table or below, are read: there a catalog
+    usually has its tables.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
@@ -52,18 +77,21 @@ def _location(address: str | None) -> Location | None:
 def _table_above(
     places: FilePlaces, address: str, own_metadata: Location | None
 ) -> Location | None:
-    """Return the directory of a table at or above ``address``, below an external root."""
+    """Return the directory of a table at or above ``address``, below an external root or
+    below the usual place of the warehouse.
+    """
     location = location_of(address)
-    roots = places.external_roots
-    if not roots.allow(location):
+    walls = ExternalRoots((*places.external_roots.locations, places.location.above(2)))
+    if not walls.allow(location):
         return None
-    storage, path = roots.place(address, places.storage, places.uri)
-    names = path.rstrip("/").split("/")
+    storage, path = walls.place(address, places.storage, places.uri)
+    names, own = path.rstrip("/").split("/"), places.location.real()
     for levels in range(len(location.segments)):
         above = location.above(levels)
-        is_own = above.below((METADATA,)) == own_metadata
+        is_own = above.below((METADATA,)) == own_metadata or above.real() == own
         directory = "/".join(names[: len(names) - levels])
-        if roots.allow(above) and not is_own and _has_metadata(storage, directory):
+        found = not is_own and walls.allow(above)
+        if found and _has_metadata(within(storage, directory), directory):
             return above
     return None
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lakeformat.environment import Environment
 from lakeformat.files.column_statistics import Detail, StatisticsMode
 from lakeformat.files.deletion_vector import DeletionVector
+from lakeformat.iceberg.data_paths import require_own_data_path
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -113,6 +114,8 @@ class _PositionDeleteWriter:
         name_of: NameOf | None,
     ) -> None:
         metadata = loaded.metadata
+        if directory is None:
+            require_own_data_path(loaded.places, metadata)
         self._loaded, self._operation, self._directory = loaded, operation, directory
         self._name_of = name_of or _plain_name
         as_parquet = {**metadata.properties, _FORMAT: "parquet"}

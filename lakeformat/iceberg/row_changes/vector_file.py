@@ -11,6 +11,7 @@ from lakeformat.environment import Environment
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.files.puffin import PuffinWriter
 from lakeformat.files.vector_record import VectorForm, encode_deletion_vector
+from lakeformat.iceberg.data_paths import require_own_data_path
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import PUFFIN
 from lakeformat.iceberg.read.file_rows import POSITION
@@ -34,6 +35,8 @@ def write_vectors(
     ``files`` has pairs of a data file and its deleted positions. The Puffin file is written to
     ``directory``, by default to the directory of data files. After any exception no file is left.
     """
+    if directory is None:
+        require_own_data_path(loaded.places, loaded.metadata)
     place = directory or data_location(loaded.metadata)
     uri = f"{place}/00000-0-{environment.new_id()}-00001-deletes.puffin"
     storage, path = loaded.places.place(uri)

@@ -10,6 +10,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.files.codecs import CODECS
 from lakeformat.files.column_statistics import Detail, StatisticsMode
 from lakeformat.files.file_writer import FileSettings
+from lakeformat.iceberg.data_paths import NEW_DATA_PATHS
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import int_property
 from lakeformat.iceberg.schema import Schema
@@ -23,7 +24,6 @@ _CODEC = "write.parquet.compression-codec"
 _LEVEL = "write.parquet.compression-level"
 _TARGET = "write.target-file-size-bytes"
 _ROW_GROUP = "write.parquet.row-group-size-bytes"
-_PLACES = ("write.data.path", "write.folder-storage.path")
 _METRICS = "write.metadata.metrics."
 _DEFAULT_METRICS = f"{_METRICS}default"
 _COLUMN_METRICS = f"{_METRICS}column."
@@ -76,7 +76,7 @@ def write_settings(metadata: TableMetadata, order: SortOrder, schema: Schema) ->
 
 def data_location(metadata: TableMetadata) -> str:
     """Return the URI of the directory of data files, without a final slash."""
-    given = (metadata.properties[key] for key in _PLACES if key in metadata.properties)
+    given = (metadata.properties[key] for key in NEW_DATA_PATHS if key in metadata.properties)
     return next(given, f"{metadata.location.rstrip('/')}/data").rstrip("/")
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lakeformat.environment import Environment
 from lakeformat.files.parquet.join import CannotJoinError
+from lakeformat.iceberg.data_paths import require_own_data_path
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.types import Field
@@ -64,9 +65,11 @@ class TableWriter:
         ``lineage`` are columns of row lineage; rows must have them after the columns of the table.
         With ``is_sorted=False`` the writer does not sort the rows, and records the sort order
         ``sort_order_id`` for the files. Raise ``InvalidRequestError`` if a table property has an
-        invalid value, and ``UnsupportedError`` if it names another format than Parquet.
+        invalid value or names the directory of another table, and ``UnsupportedError`` if it names
+        another format than Parquet.
         """
         metadata = loaded.metadata
+        require_own_data_path(loaded.places, metadata)
         self._places = loaded.places
         fields = (*metadata.schema.fields, *lineage)
         self._schema = replace(metadata.schema, fields=fields)

@@ -12,6 +12,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
 from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.write.append import append
 from tests.iceberg_rest_server import rest_server
 from tests.unit.catalog.iceberg.test_sql_metastore import execute, opened
@@ -321,6 +322,48 @@ def test_data_files_are_not_placed_in_the_directory_of_another_table(tmp_path, k
     assert found.scan().to_arrow().num_rows == 2
     with pytest.raises(lake.AlreadyExistsError, match=r"'shop\.items' exists"):
         catalog.create_table("shop.items", COLUMNS, options=given)
+
+
+@pytest.mark.parametrize("kind", ["path", "sql"])
+def test_no_file_is_written_into_another_table_without_or_with_external_roots(tmp_path, kind):
+    more = {"metastore": "sql", "uri": f"sqlite:///{tmp_path}/c.db"} if kind == "sql" else {}
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg", **more)
+    catalog.create_database("shop")
+    other = catalog.create_table("shop.orders", COLUMNS)
+    items = catalog.create_table("shop.items", COLUMNS)
+    given = {"write.data.path": f"{other.location}/data"}
+    refused = r"/shop/orders is the directory of another table, whose orphan"
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        catalog.create_table("shop.parts", COLUMNS, options=given)
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        catalog.alter_table("shop.items", lake.set_option("write.data.path", other.location))
+    items.write(pa.table({"id": [1, 2]}))
+    commit_metadata(items._handle, lambda loaded: set_properties(loaded.metadata, given))
+    for root in (str(tmp_path), f"{tmp_path}/shop/orders/data"):
+        options = {"external-roots": root}
+        found = lake.open_catalog(str(tmp_path), format="iceberg", options=options, **more)
+        table = found.table("shop.items")
+        for write in (
+            lambda table: table.write(pa.table({"id": [3]})),
+            lambda table: table.delete("id = 1"),
+            lambda table: table.new_writer().write(pa.table({"id": [3]})),
+        ):
+            with pytest.raises(lake.InvalidRequestError, match=refused):
+                write(table)
+        assert table.scan().to_arrow().num_rows == 2
+    assert not (tmp_path / "shop/orders/data").exists()
+
+
+def test_a_data_path_in_the_own_directory_by_a_link_is_not_refused(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    options = {"external-roots": str(tmp_path / "real")}
+    catalog = lake.open_catalog(str(tmp_path / "link"), format="iceberg", options=options)
+    catalog.create_database("shop")
+    given = {"write.data.path": f"{tmp_path}/real/shop/orders/d"}
+    orders = catalog.create_table("shop.orders", COLUMNS, options=given)
+    orders.write(pa.table({"id": [1]}))
+    assert len(files_below(tmp_path / "real/shop/orders/d")) == 1
 
 
 def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
