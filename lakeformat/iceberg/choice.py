@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.iceberg.branch_history import BranchHistory
+from lakeformat.iceberg.branch_history import BranchHistory, BranchSnapshot
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -73,7 +73,8 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
     An int that is neither the id nor the sequence number of a snapshot is returned unchanged. Raise
     ``InvalidRequestError`` for a value of another type, or for an int that is the id of one
     snapshot and the sequence number of another. Raise ``NotFoundError`` if the branch has no
-    snapshot up to the position.
+    snapshot up to the position, or if the position has the identity of a snapshot that a rollback
+    removed.
     """
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):
@@ -94,6 +95,8 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
             f"{loaded.places.uri} has no snapshot up to position {chosen}: it may have expired; "
             "snapshots() lists those that are left"
         )
+    if number and chosen.identity is not None:
+        return _identified_id(loaded, upto, chosen)
     return upto[-1].snapshot_id
 
 
@@ -103,6 +106,18 @@ def snapshot_text(snapshot: Snapshot) -> str:
     numbered = f"sequence number {number}, " if number else ""
     at = moment_text(snapshot.timestamp_ms)
     return f"snapshot {snapshot.snapshot_id} ({numbered}committed {at})"
+
+
+def _identified_id(loaded: LoadedMetadata, upto: list[BranchSnapshot], chosen: Position) -> int:
+    for each in upto:
+        if each.identity == chosen.identity:
+            return each.snapshot_id
+    raise NotFoundError(
+        f"position {chosen} of {loaded.places.uri} belongs to a history that a rollback removed, "
+        "or to an earlier table of this name. Choose another snapshot: snapshots() lists those "
+        "that are left. To follow the changes of the table, read all rows with scan(), and then "
+        "the changes after the snapshot of that scan"
+    )
 
 
 def _require_one_meaning(loaded: LoadedMetadata, history: BranchHistory, chosen: int) -> None:

@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.tables.position import Position
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot_id,
+    read_snapshot_if_present,
+)
+from lakeformat.tables.position import OF_NO_SNAPSHOT, Position
 
-__all__ = ["position_at", "require_number", "snapshot_number"]
+__all__ = [
+    "number_of_kept",
+    "position_at",
+    "require_number",
+    "require_same_snapshot",
+    "snapshot_number",
+]
 
 
 def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
@@ -33,6 +44,42 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
     beginning = position_at(handle, 0)
     # this call refuses the number of another history
     return value.number if value >= beginning else 0
+
+
+def number_of_kept(handle: TableHandle, what: str, value: object) -> int:
+    """Return the result of ``snapshot_number``, and compare the identity of a position.
+
+    Raise NotFoundError if a rollback has removed the snapshot of the position. The snapshot is read
+    only if the position has an identity. An expired snapshot is no error.
+    """
+    number = snapshot_number(handle, what, value)
+    if isinstance(value, Position) and value.identity is not None:
+        found = read_snapshot_if_present(handle.storage, handle.layout, number)
+        require_same_snapshot(handle, value, found)
+    return number
+
+
+def require_same_snapshot(handle: TableHandle, value: object, found: Snapshot | None) -> None:
+    """Raise NotFoundError if ``value`` is a position with the identity of another snapshot than
+    ``found``.
+
+    ``found`` is the snapshot of this number; None if there is none. Then the snapshot has expired,
+    which is no error, unless its number is higher than that of the newest snapshot.
+    """
+    if not isinstance(value, Position) or value.identity is None:
+        return
+    if found is not None:
+        is_same = found.identity == value.identity
+    else:
+        newest = latest_snapshot_id(handle.storage, handle.layout) or 0
+        is_same = value.identity != OF_NO_SNAPSHOT and value.number <= newest
+    if not is_same:
+        raise NotFoundError(
+            f"position {value} of {handle.uri} belongs to a history that a rollback removed, or to "
+            "an earlier table of this name. Choose another snapshot: snapshots() lists those that "
+            "are left. To follow the changes of the table, read all rows with scan(), and then the "
+            "changes after the snapshot of that scan"
+        )
 
 
 def require_number(what: str, value: object) -> None:

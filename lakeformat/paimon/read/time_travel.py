@@ -16,7 +16,11 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import read_tag
-from lakeformat.paimon.snapshot_positions import require_number, snapshot_number
+from lakeformat.paimon.snapshot_positions import (
+    require_number,
+    require_same_snapshot,
+    snapshot_number,
+)
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 
@@ -50,7 +54,9 @@ def find_snapshot(
     _require_one({**given, "newest": newest or None})
     if snapshot is not None:
         number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
-        return read_snapshot(handle.storage, handle.layout, number)
+        found = read_snapshot(handle.storage, handle.layout, number)
+        require_same_snapshot(handle, snapshot, found)
+        return found
     if tag is not None:
         if not isinstance(tag, str):
             raise InvalidRequestError(f"tag must be a str, got {tag!r}")

@@ -54,8 +54,11 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     not exist.
     """
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
-    if isinstance(snapshot, Position):
-        snapshot = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+    number = (
+        snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+        if isinstance(snapshot, Position)
+        else snapshot
+    )
     if request.commit is not None:
         require_commit_id(request.commit)
     if as_latest and request.force:
@@ -68,8 +71,9 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     said = Target(snapshot, request.tag, request.as_of, request.watermark)
     who = None if dry_run else request.commit
     if as_latest:
-        return _as_latest(handle, said, who, dry_run)
-    cut = None if who is None else find_cut(handle, who, snapshot)
+        earlier = None if who is None else EarlierReturns.of(handle, who, number)
+        return _as_latest(handle, said, who, earlier, dry_run)
+    cut = None if who is None else find_cut(handle, who, number)
     if cut is not None and cut.done is not None:
         return cut.done
     return _cut(handle, said, cut, force=request.force, dry_run=dry_run)
@@ -105,10 +109,13 @@ def _cut(
 
 
 def _as_latest(
-    handle: TableHandle, said: Target, commit: CommitId | None, dry_run: bool
+    handle: TableHandle,
+    said: Target,
+    commit: CommitId | None,
+    earlier: EarlierReturns | None,
+    dry_run: bool,
 ) -> RollbackReport:
     head = _newest(handle)
-    earlier = None if commit is None else EarlierReturns.of(handle, commit, said.snapshot)
     if earlier is not None and (done := earlier.find(head)):
         return done
     target = said.found(handle)

@@ -13,6 +13,7 @@ from lakeformat.paimon.snapshot_positions import require_number
 from lakeformat.paimon.tags.source import Origin, find_origin
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.past_time import refuse_future
+from lakeformat.tables.position import AnyPosition
 
 __all__ = ["Target"]
 
@@ -23,7 +24,7 @@ _NO_WATERMARK = -(2**63)
 class Target:
     """The target of a rollback, as the caller gave it."""
 
-    snapshot: int | None = None
+    snapshot: AnyPosition | None = None
     tag: str | None = None
     as_of: Moment | None = None
     watermark: int | None = None
@@ -40,7 +41,7 @@ class Target:
 
 def _find(
     handle: TableHandle,
-    snapshot: int | None,
+    snapshot: AnyPosition | None,
     tag: str | None,
     as_of: Moment | None,
     watermark: int | None,

@@ -20,7 +20,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.snapshot_positions import position_at, snapshot_number
+from lakeformat.paimon.snapshot_positions import number_of_kept, position_at, snapshot_number
 from lakeformat.tables.position import AnyPosition, Position
 from lakeformat.tables.since import Since
 
@@ -293,7 +293,7 @@ class TableReads:
 
         asked = changed_rows(self.schema, columns, where, partitions)
         if isinstance(snapshot, Position):
-            snapshot = snapshot_number(self._handle, "snapshot must be a snapshot number", snapshot)
+            snapshot = number_of_kept(self._handle, "snapshot must be a snapshot number", snapshot)
         start = StreamStart(mode, snapshot, as_of)
         return ChangeStream(self._handle, start, asked, consumer)
 

@@ -20,7 +20,11 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.tag import Tag, read_tag, read_tag_if_present, read_tags
 from lakeformat.paimon.read.time_travel import watermark_text
-from lakeformat.paimon.snapshot_positions import require_number, snapshot_number
+from lakeformat.paimon.snapshot_positions import (
+    require_number,
+    require_same_snapshot,
+    snapshot_number,
+)
 from lakeformat.tables.moment import Moment, moment_text, to_millis
 from lakeformat.tables.position import AnyPosition
 
@@ -79,7 +83,9 @@ def find_origin(
         raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
     if snapshot is not None:
         number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
-        return _numbered(handle, number)
+        found = _numbered(handle, number)
+        require_same_snapshot(handle, snapshot, found.snapshot)
+        return found
     if tag is not None:
         return _tagged(handle, tag)
     if at_or_after is not None:

@@ -59,6 +59,31 @@ def test_a_branch_returns_to_a_snapshot_of_its_history(storage, target, left):
     assert main(storage) == ["s1", "s2", "s3"]
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table, position: table.scan(snapshot=position),
+        lambda table, position: table.tags.create("x", snapshot=position),
+        lambda table, position: table.branches.create("x", snapshot=position),
+        lambda table, position: table.stream("from-snapshot-full", snapshot=position),
+        lambda table, position: table.cherry_pick(snapshot=position),
+        lambda table, position: table.rollback(snapshot=position),
+    ],
+    ids=["scan", "tag", "branch", "stream", "cherry-pick", "rollback"],
+)
+def test_a_position_of_a_removed_snapshot_names_no_other_snapshot(storage, call):
+    kept, removed, _ = (each.position for each in at(storage, 100).snapshots())
+    assert removed.identity is not None
+    at(storage, 100).rollback(snapshot=1)
+    add(storage, 9)
+    with pytest.raises(NotFoundError, match=r"belongs to a history that a rollback removed"):
+        call(at(storage, 200), removed)
+    assert main(storage) == ["s1", "s9"]
+    without = at(storage, 200).position(removed.number)
+    for name, position in (("kept", kept), ("without", without)):
+        assert at(storage, 200).tags.create(name, snapshot=position).snapshot_id == 1
+
+
 def test_the_report_names_what_is_left(storage):
     report = at(storage, 100).rollback(snapshot=1)
     newer = "2 newer snapshots are kept until they expire"

@@ -104,6 +104,11 @@ class ChangeStream(TableStream[Snapshot, int]):
             latest_snapshot_id(handle.storage, handle.layout) or 0
         ):  # another engine rolled the table back, and left the consumer where it was
             raise self._another_history(before)
+        if self._last is not None and found.position is not None:
+            # a rollback of this library moves only the next snapshot, and the stream goes on
+            is_moved = found.position.number != before
+            if not is_moved and found.position.identity not in (None, self._last.identity):
+                raise self._another_history(before)
         return found.next_snapshot
 
     def _store(self, consumer: str, place: int) -> None:

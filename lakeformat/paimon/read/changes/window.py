@@ -19,7 +19,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.paimon.metadata.tag import read_tag
 from lakeformat.paimon.read.changes.files import NO_PRODUCER, changelog_producer
 from lakeformat.paimon.read.time_travel import newest_at
-from lakeformat.paimon.snapshot_positions import snapshot_number
+from lakeformat.paimon.snapshot_positions import number_of_kept
 from lakeformat.tables.arguments import WindowEnd
 from lakeformat.tables.moment import to_millis
 from lakeformat.tables.position import Position
@@ -194,7 +194,8 @@ class _Ends:
         """Return the snapshot id that ``end`` means; None for a time before the first snapshot.
 
         ``name`` is the name of the argument, for errors. Raise NotFoundError for an unknown tag,
-        and InvalidRequestError for any other value that is not valid.
+        and for a position whose snapshot a rollback has removed. Raise InvalidRequestError for any
+        other value that is not valid.
         """
         if isinstance(end, str):
             return read_tag(self._handle.storage, self._handle.layout, end).snapshot.id
@@ -202,7 +203,7 @@ class _Ends:
             found = newest_at(self._handle, to_millis(end))
             return None if found is None else found.id
         if isinstance(end, Position):
-            return snapshot_number(self._handle, name, end)
+            return number_of_kept(self._handle, name, end)
         if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
                 f"{name} must be a snapshot number, a tag name, a datetime or a position, "

@@ -118,6 +118,23 @@ def test_a_consumer_past_the_newest_snapshot_stops(table):
         table.table.stream(consumer="job").poll()
 
 
+def test_a_consumer_at_a_position_of_a_removed_snapshot_stops(table):
+    removed = table.table.position()
+    table.table.rollback(snapshot=1, as_latest=False)
+    for row in (A, B, C):
+        table.commit(row)
+    table.table.consumers.set("job", after=removed)
+    with pytest.raises(lake.NotFoundError, match=r"up to snapshot 3, which .*reset\('job'\)"):
+        table.table.stream(consumer="job")
+
+
+def test_a_consumer_whose_position_a_rollback_removes_goes_on_where_the_rollback_set_it(table):
+    table.table.consumers.set("job", after=table.table.position())
+    table.table.rollback(snapshot=2, as_latest=False)
+    table.commit(A)
+    assert drained(table.table.stream(consumer="job")) == [(3, False, [A])]
+
+
 def test_a_stream_goes_on_after_a_rollback_of_rows_that_it_has_not_read(table):
     stream = table.table.stream("from-snapshot", snapshot=1)
     assert listed(stream.poll()) == [A]

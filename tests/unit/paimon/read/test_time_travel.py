@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -160,3 +161,56 @@ def test_partitions_are_named_by_their_values(by_day, partitions, values):
 def test_what_is_no_partition_is_refused(by_day, partitions):
     with pytest.raises(lake.InvalidRequestError):
         by_day.scan(partitions=partitions)
+
+
+_NAMED = {
+    "scan": lambda table, at: table.scan(snapshot=at),
+    "state_scan": lambda table, at: table.state_scan(at),
+    "changes after": lambda table, at: table.changes(at),
+    "changes after a text": lambda table, at: table.changes(str(at)),
+    "changes upto": lambda table, at: table.changes(0, at),
+    "diff": lambda table, at: table.changes(at, mode="diff"),
+    "stream": lambda table, at: table.stream("from-snapshot", snapshot=at),
+    "full stream": lambda table, at: table.stream("from-snapshot-full", snapshot=at),
+    "tag": lambda table, at: table.tags.create("new", snapshot=at),
+    "branch": lambda table, at: table.branches.create("new", snapshot=at),
+    "rollback": lambda table, at: table.rollback(snapshot=at),
+    "cut": lambda table, at: table.rollback(snapshot=at, as_latest=False),
+}
+_REMOVED = "belongs to a history that a rollback removed"
+
+
+@pytest.mark.parametrize("call", _NAMED.values(), ids=_NAMED)
+def test_a_position_of_a_removed_snapshot_names_no_other_snapshot(table, call):
+    removed = table.table.position()
+    table.table.rollback(snapshot=1, as_latest=False)
+    with pytest.raises(lake.NotFoundError, match=r"snapshot|position"):
+        call(table.table, removed)
+    for row in (("+I", 2, "x"), ("+I", 3, "y")):
+        table.commit(row)
+    before = table.table.position()
+    with pytest.raises(lake.NotFoundError, match=_REMOVED):
+        call(table.table, removed)
+    assert table.table.position().is_exactly(before)
+
+
+@pytest.mark.parametrize("named", ["kept", "without identity"])
+@pytest.mark.parametrize("call", _NAMED.values(), ids=_NAMED)
+def test_other_positions_are_accepted_after_a_rollback(table, call, named):
+    number = 1 if named == "kept" else 2
+    at = table.table.snapshot(number).position
+    table.table.rollback(snapshot=1, as_latest=False)
+    for row in (("+I", 2, "x"), ("+I", 3, "y")):
+        table.commit(row)
+    call(table.table, at if named == "kept" else replace(at, identity=None))
+
+
+def test_an_expired_snapshot_was_not_removed_by_a_rollback(table):
+    expired = table.table.snapshot(1).position
+    table.expire(1)
+    assert len(listed(table.table.changes(expired))) == 2
+    stream = table.table.stream("from-snapshot", snapshot=expired)
+    assert [each.snapshot_id for each in stream] == [2, 3]
+    with pytest.raises(lake.NotFoundError, match=r"does not exist or has expired"):
+        table.table.scan(snapshot=expired)
+    table.table.branches.create("new", snapshot=expired)  # its tag keeps it
