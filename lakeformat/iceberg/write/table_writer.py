@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lakeformat.environment import Environment
 from lakeformat.files.parquet.join import CannotJoinError
-from lakeformat.iceberg.data_paths import require_own_data_path
+from lakeformat.iceberg.data_paths import NEW_DATA_PATHS, require_own_data_path
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.types import Field
@@ -69,7 +69,8 @@ class TableWriter:
         another format than Parquet.
         """
         metadata = loaded.metadata
-        require_own_data_path(loaded.places, metadata)
+        if metadata.properties.keys() & NEW_DATA_PATHS:
+            require_own_data_path(loaded.places, metadata)
         self._places = loaded.places
         fields = (*metadata.schema.fields, *lineage)
         self._schema = replace(metadata.schema, fields=fields)
