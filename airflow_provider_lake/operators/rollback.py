@@ -65,14 +65,12 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        For an Iceberg table, the first attempt has no time of the first attempt if its head is
-        unknown. That time is the start of the run, so the rollback of another task since then would
-        be taken for its own.
+        The first attempt has no time of the first attempt if its head is unknown. That time is the
+        start of the run, and a rollback of an Iceberg table would take the rollback of another task
+        since then for its own.
         """
         commit = super()._commit_id(context)
         is_first = context["ti"].try_number == 1 and self._kept is None
         if is_first and commit.first_try_head is None:
-            table = self._found_table()
-            if table is not None and table.format == "iceberg":
-                return replace(commit, first_try_millis=None)
+            return replace(commit, first_try_millis=None)
         return commit
