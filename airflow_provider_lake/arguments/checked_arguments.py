@@ -225,9 +225,8 @@ class CheckedArguments:
         for task, _ in sources_of(before)[:1]:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "
-                f"skipped or returned None, and without {name!r} this task would do other work. "
-                f"Nothing was done: return a value in task {task!r}, or skip this task if there is "
-                "none"
+                f"skipped or has no such result, and the default of {name!r} means something else. "
+                "Nothing was done: pass another value, or skip this task if there is none"
             )
 
     def _check_subject(self) -> None:

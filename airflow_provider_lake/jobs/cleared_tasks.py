@@ -271,8 +271,10 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
 
 
 def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
-    """Return the record of a success without a snapshot, with the snapshot that a later attempt
-    published under the same identity, if this attempt ended before it recorded its success.
+    """Return the record of a success that published no snapshot.
+
+    A later attempt may have published a snapshot under the same identity, and ended before it
+    recorded this: then the returned record has this snapshot.
     """
     from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
 

@@ -65,9 +65,9 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        The first attempt has no time of the first attempt if its head is unknown. That time is the
-        start of the run, and a rollback of an Iceberg table would take the rollback of another task
-        since then for its own.
+        In the first attempt, ``first_try_millis`` is left out if the head is unknown. It would be
+        the start of the run, and a rollback of an Iceberg table by another task since then would be
+        taken for this one.
         """
         commit = super()._commit_id(context)
         is_first = context["ti"].try_number == 1 and self._kept is None

@@ -51,9 +51,9 @@ def refuse_data_in_tables(
     """Raise ``InvalidRequestError`` if ``properties`` name a directory for data files in the
     directory of another table, whose orphan removal would delete these files.
 
-    ``metadata_path`` is the table's property ``write.metadata.path``. Only directories that an
-    external root allows, and those two levels above the table or below, are read: there a catalog
-    usually has its tables.
+    ``metadata_path`` is the table's property ``write.metadata.path``. Only these directories are
+    read: those that an external root allows, and those at or below the directory two levels above
+    the table, where a catalog usually has its tables.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""

@@ -140,10 +140,11 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log shows this: its entries since the first attempt began, without those
-    before its head was first at the branch. Other branches have no log: their result is True if all
-    ``newer`` snapshots were committed after the first attempt began, and none of them was the head
-    when it began. Then the branch was at the target just before the oldest of these snapshots.
+    For main, the snapshot log shows this: its entries since the first attempt began, and, if the
+    log has the head of that attempt, only those from its first entry on. Other branches have no
+    log: their result is True if all ``newer`` snapshots were committed after the first attempt
+    began, and none of them was the head when it began. Then the branch was at the target just
+    before the oldest of these snapshots.
     Return False if the time of the first attempt is unknown.
     """
     since = commit.first_try_millis

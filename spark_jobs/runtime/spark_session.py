@@ -30,7 +30,8 @@ _Settings: TypeAlias = "dict[str, bool | float | int | str | None]"
 _ALWAYS: _Settings = {
     # A time must have the same meaning on the driver, in the tasks and in the table.
     "spark.sql.session.timeZone": "UTC",
-    # Otherwise Spark compares days that the Julian calendar lacks with wrong bounds of files.
+    # Otherwise Spark compares ten days of October 1582, which java.sql.Date lacks, with wrong
+    # bounds of files.
     "spark.sql.datetime.java8API.enabled": True,
     "spark.sql.execution.arrow.maxRecordsPerBatch": 65536,
     "spark.ui.showConsoleProgress": False,

@@ -623,7 +623,7 @@ MISTAKES = [
 
             LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=publish())
         """,
-        "task 't': argument 'snapshot' is None, because task 'publish' was skipped or returned None, and without 'snapshot' this task would do other work. Nothing was done: return a value in task 'publish', or skip this task if there is none",
+        "task 't': argument 'snapshot' is None, because task 'publish' was skipped or has no such result, and the default of 'snapshot' means something else. Nothing was done: pass another value, or skip this task if there is none",
     ),
     Mistake(
         "an overwrite of nothing",
@@ -635,7 +635,7 @@ MISTAKES = [
 
             LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", overwrite=mode())
         """,
-        "task 't': argument 'overwrite' is None, because task 'mode' was skipped or returned None, and without 'overwrite' this task would do other work. Nothing was done: return a value in task 'mode', or skip this task if there is none",
+        "task 't': argument 'overwrite' is None, because task 'mode' was skipped or has no such result, and the default of 'overwrite' means something else. Nothing was done: pass another value, or skip this task if there is none",
     ),
     Mistake(
         "an expiry without an age",
@@ -647,7 +647,7 @@ MISTAKES = [
 
             LakeExpireSnapshotsOperator(task_id="t", table="shop.plain", older_than=age())
         """,
-        "task 't': argument 'older_than' is None, because task 'age' was skipped or returned None, and without 'older_than' this task would do other work. Nothing was done: return a value in task 'age', or skip this task if there is none",
+        "task 't': argument 'older_than' is None, because task 'age' was skipped or has no such result, and the default of 'older_than' means something else. Nothing was done: pass another value, or skip this task if there is none",
     ),
     Mistake(
         "an update of rows that were not read",
@@ -659,7 +659,7 @@ MISTAKES = [
 
             LakeUpdateOperator(task_id="t", table="shop.orders", set={"item": "'x'"}, where="id = 1", read_snapshot=read(), conflict="transaction-order")
         """,
-        "task 't': argument 'read_snapshot' is None, because task 'read' was skipped or returned None, and without 'read_snapshot' this task would do other work. Nothing was done: return a value in task 'read', or skip this task if there is none",
+        "task 't': argument 'read_snapshot' is None, because task 'read' was skipped or has no such result, and the default of 'read_snapshot' means something else. Nothing was done: pass another value, or skip this task if there is none",
     ),
     Mistake(
         "the result of a task in a list",

@@ -35,9 +35,10 @@ def refuse_renamed_partitions(
         if each.values in values and each.partition not in touched:
             raise UnsupportedError(
                 f"the overwrite of {metadata.location} was not published, because a partition "
-                "field was renamed: an overwritten partition has rows also under its name from "
-                f"before that, {each.partition!r}, and they would remain. Overwrite 'table', or "
-                "name the partitions by their columns, such as {'dt': '2024-01-31'}"
+                "field was renamed: rows of an overwritten partition are also in "
+                f"{each.partition!r}, from before the rename, and would remain. Pass "
+                "overwrite='table' to replace all rows, or name the partitions by their columns, "
+                "such as overwrite={'dt': '2024-01-31'}"
             )
 
 

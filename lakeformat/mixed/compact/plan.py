@@ -274,10 +274,10 @@ def _newest(files: Sequence[StoreFile]) -> dict[str, int]:
 
 
 def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> PartitionPlan:
-    """Count deletes that delete no row among the changes that are merged.
+    """Count lone deletes, which delete no row, as merged with the other changes of the partition.
 
-    An optimizing merges all other changes of the partition up to them, so its record can have
-    their number.
+    An optimizing merges all other changes of the partition up to their sequence number, so its
+    record can have this number.
     """
     if plan.sequences is None:
         return plan

@@ -29,8 +29,8 @@ class ChangelogOwnership:
         """Return True if files of the changelog must be kept.
 
         A changelog with a changelog list needs its files. A changelog without a list consists of
-        the data files that its commit added. But if the table had a changelog producer at that
-        commit and has one now, the changelog has no files, even if a tag keeps its delta list.
+        the data files that its commit added, as its delta list names them. But if the table had a
+        changelog producer at that commit and has one now, a changelog without a list is empty.
         """
         if changelog.changelog_manifest_list is not None:
             return True

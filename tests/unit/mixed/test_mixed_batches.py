@@ -191,7 +191,9 @@ def test_partitions_of_new_rows_with_another_path_are_not_overwritten(catalog, t
         edit(place, **{"partition-specs": [spec, renamed], "default-spec-id": 1})
     table = catalog.table("db.t")
     table.delete("id = 1")
-    with pytest.raises(lake.UnsupportedError, match=r"under its name from before that, 'name=x'"):
+    with pytest.raises(
+        lake.UnsupportedError, match=r"are also in 'name=x', from before the rename"
+    ):
         table.write(names(_7="x"), overwrite="partitions")
     assert contents(table) == {2: "y"}
     table.write(names(_7="z"), overwrite="partitions")
