@@ -174,7 +174,9 @@ def test_orphan_files_are_removed_after_three_days(tmp_path):
     young = orders.root / "data/young.parquet"
     young.write_bytes(b"young")
     os.utime(lost, (1_600_000_000, 1_600_000_000))
-    table = lake.open_table(str(orders.root))
+    newest = lake.open_table(str(orders.root)).snapshots()[-1].snapshot.timestamp_ms
+    then = replace(LATER, now_millis=lambda: newest + DAY)  # no snapshot expires yet
+    table = lake.open_table(str(orders.root), environment=then)
     planned = table.maintain(dry_run=True).steps[-1]
     done = table.maintain()
     assert planned.reason.startswith("would remove 1 orphan file of 4 B")
