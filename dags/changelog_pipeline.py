@@ -55,6 +55,14 @@ def open_totals() -> Any:
     )
 
 
+def all_rows(table: Any, position: Any) -> Any:
+    """Read the rows at a position in the form of changes."""
+    import pyarrow as pa
+
+    rows = table.scan(snapshot=position).to_arrow()
+    return rows.append_column("rowkind", pa.repeat("+I", len(rows)))
+
+
 def sums_per_item(changes: Any) -> Any:
     """Add up the changes of each item; an old row counts as negative."""
     import pyarrow as pa
@@ -82,8 +90,6 @@ with DAG(
     @task(outlets=[lake_asset(TOTALS)])
     def add_to_totals() -> dict[str, Any]:
         """Add the changes to the totals, once."""
-        import pyarrow as pa
-
         import lakeformat as lake
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.compat import AirflowFailException, AirflowSkipException
@@ -127,8 +133,7 @@ with DAG(
                 "the number of the newest snapshot plus 1"
             )
         if has_overwrite:
-            changes = table.scan(snapshot=part.upto).to_arrow()
-            changes = changes.append_column("rowkind", pa.repeat("+I", len(changes)))
+            changes = all_rows(table, part.upto)
         else:
             changes = table.changes(after=after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):

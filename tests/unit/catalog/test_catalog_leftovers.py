@@ -16,14 +16,6 @@ from lakeformat.storage import LocalStorage, open_storage
 COLUMNS = [("id", "BIGINT")]
 
 
-@pytest.fixture(params=["filesystem", "jdbc"])
-def opened(request, tmp_path):
-    """Opens the catalog as another program would."""
-    more = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
-    settings = more if request.param == "jdbc" else {}
-    return lambda: lake.open_catalog(str(tmp_path / "wh"), **settings)
-
-
 @pytest.fixture
 def catalog(opened) -> lake.Catalog:
     catalog = opened()

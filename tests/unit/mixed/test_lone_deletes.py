@@ -36,14 +36,18 @@ def test_lone_deletes_are_recorded_as_merged_and_removed_later(aged):
     assert aged.rows() == [(1, "x", "a")]
 
 
-def test_lone_deletes_of_a_node_wait_for_the_other_changes_of_their_partition(tmp_path):
-    """Node 0 has the row, node 1 only the delete; the record is that of the whole partition."""
+def table_with_one_row(tmp_path):
     catalog = lake.open_catalog(str(tmp_path), format="iceberg")
     catalog.create_database("db")
-    table = catalog.create_table(
-        "db.t", [("k", "BIGINT NOT NULL")], format="mixed", primary_key=["k"]
-    )
+    columns = [("k", "BIGINT NOT NULL")]
+    table = catalog.create_table("db.t", columns, format="mixed", primary_key=["k"])
     table.write(pa.table({"k": [1]}))
+    return table
+
+
+def test_lone_deletes_of_a_node_wait_for_the_other_changes_of_their_partition(tmp_path):
+    """Node 0 has the row, node 1 only the delete; the record is that of the whole partition."""
+    table = table_with_one_row(tmp_path)
     table.compact(strategy="full", executor="serial")
     table.write(pa.table({"k": [2]}), kinds=["-D"])
     table.write(pa.table({"k": [1]}))
@@ -57,18 +61,14 @@ def test_lone_deletes_of_a_node_wait_for_the_other_changes_of_their_partition(tm
 
 def test_lone_deletes_are_merged_with_older_changes_of_their_partition(tmp_path):
     """Key 2 is in another node than the row."""
-    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
-    catalog.create_database("db")
-    table = catalog.create_table(
-        "db.t", [("k", "BIGINT NOT NULL")], format="mixed", primary_key=["k"]
-    )
-    table.write(pa.table({"k": [1]}))
+    table = table_with_one_row(tmp_path)
     table.write(pa.table({"k": [2]}), kinds=["-D"])
     table.compact(strategy="full", executor="serial")
     assert optimized(table) == {"": 2}
     table.write(pa.table({"k": [2]}))  # a newer row is not merged by this record
     assert table.scan().count() == 2
     table.compact(strategy="full", executor="serial")
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
     assert not catalog.detach_table("db.t").merged
     assert catalog.table("db.t").scan().count() == 2
 
