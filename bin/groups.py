@@ -39,8 +39,7 @@ class Group:
     """
     waits: bool = False
     """True if the tests wait so often that they are faster with one process more than the machine
-    has CPUs. Groups that run at the same time as other groups have no such process, because they
-    share the CPUs.
+    has CPUs. A group that runs beside other groups has no such process.
     """
     is_aside: bool = False
     """True if the group runs at the same time as the remaining groups, because its tests wait for

@@ -113,14 +113,14 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
     def steps() -> Iterator[tuple[str, list[str]]]:
         for group in _taken_aside(aside, rest):
             begun.append(group)
-            yield group.name, group_command(group, request, reports[group], shares=True)
+            yield group.name, group_command(group, request, reports[group], is_aside=True)
 
     with beside(steps(), folder=ROOT, environ=step_environ()) as finished:
         while group := _take(rest.popleft):
             if group is COMPAT:
                 run_compat(request, folder, results)
             else:
-                results.append(run_tests(group, request, reports[group], shares=bool(aside)))
+                results.append(run_tests(group, request, reports[group]))
         for group, (code, seconds) in zip(begun, finished(), strict=True):
             name = group.name
             read = read_junit(reports[group], name=name, seconds=seconds, exit_code=code)
@@ -224,13 +224,11 @@ def run_tests(
     request: Request,
     report: Path,
     other: packages.Environment | None = None,
-    *,
-    shares: bool = False,
 ) -> StepResult:
     """Run the tests of one group, or only the named ones, with pytest; ``other`` is the environment
     of the tests, None for that of this process.
     """
-    command = group_command(group, request, report, other, shares=shares)
+    command = group_command(group, request, report, other)
     code, seconds = stream(group.name, command, environ_of(other))
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
 
@@ -241,18 +239,16 @@ def group_command(
     report: Path,
     other: packages.Environment | None = None,
     *,
-    shares: bool = False,
+    is_aside: bool = False,
 ) -> list[str]:
-    """Return the pytest command of a group; ``shares`` is True if another group uses the processors
-    at the same time.
-    """
+    """Return the pytest command of a group; ``is_aside`` is True if it runs beside the others."""
     command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
     # Other versions of Airflow warn of packages that are newer or older than theirs.
     command += ["-W", "ignore"] if other else []
     if group.is_parallel and uses_processes(request):
         # A module's tests run in one process, so that its fixtures are made once, and no process
         # idles.
-        processes = min(4, (os.cpu_count() or 1) + (group.waits and not shares))
+        processes = min(4, (os.cpu_count() or 1) + (group.waits and not is_aside))
         command += ["-n", str(processes), "--dist", "worksteal"]
     return [*command, *request.options, *request.targets(group)]
 

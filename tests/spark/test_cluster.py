@@ -54,7 +54,7 @@ def killed(driver):
     driver.communicate()
 
 
-STORY = pytest.mark.sampled(1, among="killed drivers")
+STORY = pytest.mark.sampled(1, among="Sparks of their own")
 
 
 @STORY

@@ -39,7 +39,7 @@ def jvm_of(driver):
     return pid
 
 
-@pytest.mark.sampled(1, among="killed drivers")
+@pytest.mark.sampled(1, among="Sparks of their own")
 @pytest.mark.parametrize("victim", ["the driver", "the JVM", "both"])
 def test_a_retry_publishes_once_and_no_temporary_file_stays(
     spark, catalog, warehouse, temporary, monkeypatch, victim

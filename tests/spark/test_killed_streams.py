@@ -33,7 +33,7 @@ _WORKER_IS_LATE = "Timed out while waiting for the Python worker to connect back
 again.
 """
 
-pytestmark = [pytest.mark.cluster, pytest.mark.sampled(1, among="killed drivers")]
+pytestmark = [pytest.mark.cluster, pytest.mark.sampled(1, among="Sparks of their own")]
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + CHAINS))
