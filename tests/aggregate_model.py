@@ -207,9 +207,13 @@ class Aggregator:
         if self.function == "collect":
             left = [repr(element) for element in new]
             return [e for e in acc if repr(e) not in left or left.remove(repr(e))]  # type: ignore[func-returns-value]
-        key = self._nested_key if "nested-key" in self.options else repr
-        gone = {key(row) for row in new if row is not None}
-        return [row for row in acc if key(row) not in gone]
+        acc, new = ([row for row in rows if row is not None] for rows in (acc, new))
+        if "nested-key" not in self.options:
+            return [row for row in acc if repr(row) not in map(repr, new)]
+        left = {self._nested_key(row): row for row in acc}
+        for row in new:
+            left.pop(self._nested_key(row), None)
+        return list(left.values())
 
 
 def _ends(number: Fraction) -> bool:
