@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from operator import ge
 
 import pyarrow as pa
 
-from lakeformat.errors import NotFoundError, UnsupportedError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.iceberg.read.asked_rows import AskedRows
 from lakeformat.iceberg.read.plan import TableState
 from lakeformat.mixed.read.scan import MixedScan
@@ -45,8 +46,8 @@ def changes_between(
     """Return the changes after a position, up to and including another, commit by commit.
 
     ``asked`` has the columns and conditions of the reader. Raise ``NotFoundError`` if commits
-    between the two positions are missing, and ``UnsupportedError`` for a commit whose changes no
-    store has.
+    between the two positions are missing, ``InvalidRequestError`` if ``upto`` is before ``after``,
+    and ``UnsupportedError`` for a commit whose changes no store has.
     """
     first = _position(history, after)
     last = history.head if upto is None else _position(history, upto)
@@ -156,6 +157,11 @@ def _with_changes(
     history: MixedHistory, after: Position, upto: Position
 ) -> Sequence[MixedSnapshot]:
     found = _following(history, after, upto, None)
+    if after != upto and all(map(ge, after.numbers, upto.numbers)):
+        raise InvalidRequestError(
+            f"the window of changes of {history.uri} ends before it starts: 'after' is position "
+            f"{after} and 'upto' is position {upto}. Swap the two arguments"
+        )
     for each in found:
         _require_known(history, each)
     return [each for each in found if _has_changes(each)]

@@ -56,9 +56,10 @@ class TableFollowing(TableUpkeep):
 
         ``mode`` is ``"auto"`` or ``"changelog"``, which are the same. ``keys`` must be None or the
         key of the table. Rows are read with the current columns. Raise ``NotFoundError`` if commits
-        have expired or were rolled back. Raise ``UnsupportedError`` for an overwrite of the base
-        store and for the adoption of the table, whose changes no store has. In both cases read all
-        rows, then the changes after their position.
+        have expired or were rolled back. Raise ``InvalidRequestError`` if ``upto`` is before
+        ``after``. Raise ``UnsupportedError`` for an overwrite of the base store and for the
+        adoption of the table, whose changes no store has. After an expiry, a rollback, an overwrite
+        or the adoption, read all rows, then the changes after their position.
         """
         from lakeformat.mixed.table.change_stream import changes_between
 

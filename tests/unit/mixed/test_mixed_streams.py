@@ -6,6 +6,7 @@ import json
 import os
 import random
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,20 @@ def test_changes_have_their_kinds_and_their_order(aged):
         lake.InvalidRequestError, match=r"keys must be a list of all key columns .* leave out keys"
     ):
         aged.table.changes(begin, keys=["v"])
+
+
+def test_a_window_that_ends_before_it_starts_is_refused(aged):
+    table, begin = aged.table, aged.table.position()
+    aged.write((1, "x", "a"))
+    written, write_time = table.position(), datetime.fromtimestamp(aged.now / 1000 - 1, UTC)
+    aged.merge()
+    merged, merge_time = table.position(), datetime.fromtimestamp(aged.now / 1000 - 1, UTC)
+    swapped = [(written, begin), (merged, written), (merged, 0), (merge_time, write_time)]
+    for after, upto in swapped:
+        with pytest.raises(lake.InvalidRequestError, match=r"ends before it starts: .*Swap the"):
+            table.changes(after, upto)
+    assert listed(table.changes(merged, merged)) == listed(table.changes(merged)) == []
+    assert listed(table.changes(begin, write_time)) == listed(table.changes(0, written)) != []
 
 
 def test_an_optimizing_and_an_expiry_have_no_changes(aged):
