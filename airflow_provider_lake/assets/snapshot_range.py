@@ -7,7 +7,7 @@ consumer, which the table stores, up to the newest snapshot of its events.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +57,12 @@ class SnapshotRange:
         """Move the consumer past this range; call it after the run has published its own output.
 
         If a run fails before this call, its retry reads these snapshots again. Until the call no
-        snapshot of the range expires. Raises ``NotFoundError`` if the table does not exist.
+        snapshot of the range expires. If a rollback has removed ``upto`` meanwhile, ``rewound`` is
+        True in the next run. Raises ``NotFoundError`` if the table does not exist.
         """
         if not self.is_empty:
-            self.open_table().consumers.set(self.consumer, after=self.upto)
+            table = self.open_table()
+            _set(table, self.consumer, self.upto, head=table.position)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the range as a dict of JSON values, for XCom."""
@@ -125,7 +127,7 @@ def snapshot_range(
         elif after is None:
             begins = [opened.position(_begin(payload)) for payload in mine]
             after = min(*begins, upto) if begins else opened.position(0)
-            opened.consumers.set(name, after=after)
+            after = _set(opened, name, after, head=lambda: upto)
         if opened.since(after, after).rewound:
             rewound = True
         elif rewound:
@@ -218,6 +220,23 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
     if found.is_stale and not may_be_gone:
         raise fell_behind(name, consumer, found.position)
     return found.position
+
+
+def _set(table: Table, consumer: str, after: Position, *, head: Callable[[], Position]) -> Position:
+    """Set the consumer to ``after``, and return the stored position.
+
+    If a rollback has removed ``after``, set the consumer as rewound at ``head``.
+    """
+    from lakeformat import InvalidRequestError
+
+    try:
+        table.consumers.set(consumer, after=after)
+    except InvalidRequestError:
+        newest = head()
+        if not (any(newest.numbers) and table.since(after, after).rewound):
+            raise
+        return table.consumers.set_rewound(consumer, upto=newest)
+    return after
 
 
 def _end(context: Context, meant: TableAddress, table: Table, newest: Position | None) -> Position:

@@ -246,8 +246,14 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _remember(self, position: Position) -> None:
         """Move the consumer, if there is one, so that snapshots up to the position may expire."""
-        if self._consumer is not None:
+        if self._consumer is None:
+            return
+        try:
             self._table.consumers.set(self._consumer, after=position)
+        except lake.InvalidRequestError as error:
+            if not self._table.since(position, position).rewound:
+                raise
+            raise self._another_history(position, "this position was removed") from error
 
     def _table_now(self, at: Position | None = None) -> Any:
         """Open the table again. Raise ``NotFoundError`` if the table was dropped, and

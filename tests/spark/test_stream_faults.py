@@ -163,3 +163,15 @@ def test_a_query_that_ends_between_any_two_of_its_steps_goes_on(stream, target):
 
 def die(step):
     raise PowerCut(step)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_rollback_before_the_end_of_a_batch_is_reported_by_its_commit(count):
+    storage = filled({})
+    reader = query(storage, Checkpoint(), STREAMS["with a consumer"]).reader
+    end = reader.latestOffset()
+    reader.partitions(reader.initialOffset(), end)
+    Tables(storage).table("shop.events").rollback(snapshot=1, as_latest=False)
+    add(storage, *range(count))
+    with pytest.raises(lake.NotFoundError, match=r"up to snapshot 2, but .* rolled back"):
+        reader.commit(end)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.consumers.progress import available_ids
 from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
@@ -19,7 +19,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     FIRST_SNAPSHOT_ID,
     read_snapshot_if_present,
 )
-from lakeformat.paimon.snapshot_positions import position_at, require_number, snapshot_number
+from lakeformat.paimon.snapshot_positions import number_of_kept, position_at, require_number
 from lakeformat.tables.consumers.files import ConsumerFiles
 from lakeformat.tables.consumers.report import ConsumerReport, ConsumerState
 from lakeformat.tables.consumers.table_consumers import AnyTableConsumers
@@ -80,7 +80,12 @@ class TableConsumers(AnyTableConsumers[Consumer]):
         read = None
         if after is not None:
             what = "after must be the position up to which the consumer has read"
-            number = snapshot_number(self._handle, what, after)
+            try:
+                number = number_of_kept(self._handle, what, after)
+            except NotFoundError as error:
+                raise InvalidRequestError(
+                    f"consumer {consumer_id!r} cannot be set: {error}"
+                ) from error
             next_snapshot, read = number + 1, self._identified(number, after)
         require_number("next_snapshot must be the number of a snapshot", next_snapshot)
         assert next_snapshot is not None

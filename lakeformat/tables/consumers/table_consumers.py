@@ -48,8 +48,9 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
         later ones; an expiry by another program keeps them only in Paimon tables.
 
         ``InvalidRequestError`` is raised if the snapshot to read next has expired, or is not in the
-        history of the branch. If it expires during the call, Paimon raises
-        ``CommitConflictError``. A dry run only checks this.
+        history of the branch, and if a rollback has removed the snapshot of ``after``. If the next
+        snapshot expires during the call, Paimon raises ``CommitConflictError``. A dry run only
+        checks this.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(

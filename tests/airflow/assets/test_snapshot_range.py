@@ -314,6 +314,23 @@ def test_a_rollback_is_noticed_without_a_watcher_also_if_its_numbers_were_used_a
         assert rows_of(context(event(upto, upto + 1))) == [99]
 
 
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_a_rollback_before_the_acknowledgement_is_noticed_by_the_next_run(orders, count):
+    part = snapshot_range(context(event(0, 8, position=str(orders.position()))))
+    cut_and_write_again(orders, *range(55, 55 + count))
+    part.acknowledge()
+    following = snapshot_range(context(), "shop.orders")
+    assert (following.rewound, following.upto) == (True, 4 + count)
+
+
+def test_a_first_run_whose_event_begins_at_a_removed_snapshot_reads_all_rows(orders):
+    snapshots = orders.snapshots()
+    ends = {"previous_position": str(snapshots[5].position), "position": str(orders.position())}
+    cut_and_write_again(orders, 55, 66, 77, 88)
+    part = snapshot_range(context(event(6, 8, **ends)))
+    assert (part.rewound, part.upto) == (True, 8)
+
+
 def test_a_rollback_is_noticed_after_the_snapshots_before_it_have_expired(orders, warehouse):
     rows_of(context(event(0, 8)))
     cut_and_write_again(orders, 55, 66, 77, 88)

@@ -42,6 +42,23 @@ def test_a_consumer_may_wait_for_the_snapshot_that_is_still_to_come():
         table.consumers.set("job", next_snapshot=5)
 
 
+def test_a_consumer_is_not_set_to_a_position_that_a_rollback_removed():
+    table = three_snapshots().table
+    removed, kept = table.position(), table.position(1)
+    table.rollback(snapshot=1, as_latest=False)
+    for _ in range(3):
+        table.write(table.scan().to_arrow())
+
+    for dry_run in (True, False):
+        with pytest.raises(lake.InvalidRequestError, match=r"'job' cannot be set: .* a rollback"):
+            table.consumers.set("job", after=removed, dry_run=dry_run)
+
+    assert names(table) == {}
+    table.consumers.set("job", after=kept)
+    table.consumers.set("plain", after=3)
+    assert names(table) == {"job": 2, "plain": 4}
+
+
 def test_a_consumer_that_fell_behind_is_told_the_earliest_there_is():
     table = three_snapshots().table
     table.expire_snapshots(**ALL)
