@@ -130,6 +130,7 @@ class _PositionDeleteWriter:
         first = group[0][0]
         name = self._name_of(first, self._operation, len(self.uris) + 1)
         uri = f"{self._directory_of(first)}{name}"
+        self._loaded.places.place(uri)  # raises the reason if no file may be written there
         self.uris.append(uri)
         file = DataFile(self._loaded.places, uri, first.partition, _COLUMNS, self._settings)
         try:

@@ -168,6 +168,7 @@ class TableWriter:
         name = self._file_name(key, len(self._uris) + 1)
         directory = self._splitter.directory(partition)
         uri = f"{self._settings.data_location}/{directory}{name}"
+        self._places.place(uri)  # raises the reason if no file may be written there
         self._uris.append(uri)
         return uri
 

@@ -466,3 +466,13 @@ def test_a_table_that_was_created_anew_meanwhile_keeps_its_rows(storage):
     with pytest.raises(lake.TableReplacedError, match="was dropped and created again meanwhile"):
         delete(handle, "id = 2")
     assert ids_of(handle_on(storage)) == [1, 2]
+
+
+@VERSIONS
+def test_a_delete_that_may_not_write_its_file_logs_nothing(storage, version, caplog):
+    handle = filled(storage, version)
+    elsewhere = {"write.data.path": storage.uri("elsewhere")}
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, elsewhere))
+    with pytest.raises(InvalidRequestError, match="elsewhere"):
+        delete(handle, "id = 3")
+    assert caplog.messages == []

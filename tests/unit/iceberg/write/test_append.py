@@ -27,6 +27,7 @@ from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.updates import set_properties, set_reference
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
+from lakeformat.iceberg.write.new_entries import delete_files
 from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import simulated
 from tests.unit.iceberg.path_table import ROOT, handle_on, path_table
@@ -275,13 +276,13 @@ def test_no_file_is_left_if_the_rows_end_with_an_error(storage):
     assert stored_files(storage) == set()
 
 
-def test_a_directory_outside_of_the_table_must_be_allowed(storage):
+def test_a_directory_outside_of_the_table_must_be_allowed(storage, caplog):
     handle = made_table(storage)
     elsewhere = {"write.data.path": storage.uri("elsewhere")}
     commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, elsewhere))
     with pytest.raises(InvalidRequestError, match="elsewhere"):
         append(handle, rows(1))
-    assert stored_files(storage) == set()
+    assert (stored_files(storage), caplog.messages) == (set(), [])
 
 
 def test_no_message_shows_a_credential_that_another_program_stored_in_a_property(storage, caplog):
@@ -290,6 +291,8 @@ def test_no_message_shows_a_credential_that_another_program_stored_in_a_property
     commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, stored))
     with pytest.raises(InvalidRequestError, match=r"hdfs://…@host/x") as found:
         append(handle, rows(1))
+    assert caplog.messages == []
+    delete_files(handle.load().places, ["hdfs://user:private@host/x"])
     assert "could not delete the unpublished file hdfs://…@host/x" in caplog.text
     report = IcebergTable(handle).remove_orphans()
     assert report.external_paths_left_out == ("hdfs://…@host/x",)
