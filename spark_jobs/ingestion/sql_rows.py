@@ -264,6 +264,20 @@ def _type_of_items(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
+    """Return True if the values in arrays are numbers, and Arrow converts them to the type ``kind``
+    of numbers without a loss or refuses them.
+    """
+    numbers: tuple[type, ...] = ()
+    if pa.types.is_integer(kind):
+        numbers = (int,)
+    elif pa.types.is_decimal(kind):
+        numbers = (int, Decimal)
+    elif pa.types.is_float64(kind):
+        numbers = (int, float, Decimal)
+    return bool(numbers) and all(isinstance(each, numbers) for each in _items(values))
+
+
 def _as_float(value: Any, limit: float) -> Any:
     """Return a decimal, and each decimal in an array, as the nearest float."""
     if isinstance(value, list):
@@ -287,14 +301,16 @@ def _with_own_digits(value: Any) -> Any:
 
 def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     """Return the values of a SQL column as an array, with the wanted type if this is FLOAT, DOUBLE
-    or DECIMAL and the column is not cast. Otherwise the values keep the type that Arrow finds,
-    because a cast by Arrow would truncate fractions, times and zones. Raise ``InvalidRequestError``
-    for values that do not fit.
+    or DECIMAL and the column is not cast, or if numbers in arrays are cast. Otherwise the values
+    keep the type that Arrow finds, because a cast by Arrow would truncate fractions, times and
+    zones. Raise ``InvalidRequestError`` for values that do not fit.
     """
     name, kind = wanted.column.name, wanted.type
     items = _type_of_items(kind)
     is_float = pa.types.is_floating(items)
     is_exact = not wanted.is_cast and (pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    if wanted.is_cast and pa.types.is_list(kind):  # no cast changes the numbers in an array
+        is_exact = _held_exactly(values, items)
     values = _exact(wanted.column.type, values)
     try:
         # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import lakeformat as lake
 from lakeformat.catalog.row_schema import row_schema
 from lakeformat.files.foreign.column_mapping import ColumnMapping
-from lakeformat.types.type_text import parse_type
-from spark_jobs.cdc.declared import type_text
+from lakeformat.types.type_text import parse_type, type_to_sql
+from lakeformat.types.types import with_nullability
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
@@ -77,7 +77,7 @@ class SqlTable:
         return [
             (
                 name,
-                type_text(self._mapping.casts[name])
+                type_to_sql(with_nullability(self._mapping.casts[name], nullable=True))
                 if name in self._mapping.casts
                 else _type_of(column),
             )

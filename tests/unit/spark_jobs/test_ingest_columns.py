@@ -282,6 +282,8 @@ def test_a_sql_table_has_its_names_and_types_mapped_too(catalog, tmp_path, land)
 
     with pytest.raises(lake.InvalidRequestError, match=r"column 'noo', .* did you mean 'no'"):
         land("", create=True, **sql, columns={"id": "noo"})
+    with pytest.raises(lake.InvalidRequestError, match=r"'amount': STRING cannot become ARRAY<INT"):
+        land("", create=True, **sql, columns={"id": "no"}, casts={"amount": "ARRAY<INT>"})
     land("", create=True, **sql, columns={"id": "no"}, casts={"amount": "DECIMAL(10, 2)"})
 
     assert types_of(catalog) == {"id": "BIGINT", "amount": "DECIMAL(10, 2)"}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.types.type_text import parse_type
 from spark_jobs.ingest import run
 
 
@@ -113,6 +114,43 @@ def test_an_array_becomes_an_array_of_the_texts_of_its_values(execute, read, sql
 
 
 UNKNOWN = pytest.mark.filterwarnings("ignore:Did not recognize type")
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "type", "found"),
+    [
+        ("TEXT[]", "'{a, NULL}'", "ARRAY<STRING>", ["a", None]),
+        ("INT[]", "'{1}'", "ARRAY<INT>", [1]),
+        ("NUMERIC[]", "'{1.5}'", "ARRAY<DECIMAL(10, 2)>", [Decimal("1.50")]),
+        ("INT[]", "'{1}'", "ARRAY<DOUBLE>", [1.0]),
+        ("INT[][]", "'{{1}, {2}}'", "ARRAY<ARRAY<BIGINT>>", [[1], [2]]),
+    ],
+)
+def test_an_array_gets_its_type_in_a_new_table_by_a_cast(
+    catalog, read, sql_type, value, type, found
+):
+    assert read(sql_type, [value], casts={"value": type}) == [found]
+    [column] = catalog.table("shop.orders").schema.fields
+    assert column.type == parse_type(type)
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "type", "reason"),
+    [
+        ("BIGINT[]", "'{3000000000}'", "ARRAY<INT>", r"column 'value' does not fit the type"),
+        ("NUMERIC[]", "'{1.234}'", "ARRAY<DECIMAL(10, 2)>", r"column 'value' does not fit the"),
+        ("TEXT[]", "'{1}'", "ARRAY<INT>", r"ARRAY<STRING> cannot become ARRAY<INT>"),
+        ("NUMERIC[]", "'{1.5}'", "ARRAY<INT>", r"cannot become ARRAY<INT>"),
+        ("FLOAT8[]", "'{1.5}'", "ARRAY<INT>", r"cannot become ARRAY<INT>"),
+        ("FLOAT8[]", "'{1e39}'", "ARRAY<FLOAT>", r"cannot become ARRAY<FLOAT>"),
+    ],
+)
+def test_an_array_that_does_not_fit_its_cast_is_refused(
+    catalog, read, sql_type, value, type, reason
+):
+    with pytest.raises(lake.InvalidRequestError, match=reason):
+        read(sql_type, [value], casts={"value": type})
+    assert catalog.list_tables("shop") == []
 
 
 @UNKNOWN
