@@ -218,7 +218,11 @@ def done(
 
     An example: lake partition done shop.orders dt=2024-01-31
     """
-    report = named_table(context, table).mark_partitions_done(
+    from lakeformat.paimon.partitions.mark_done import require_main
+
+    opened = named_table(context, table)
+    require_main(opened.branch, opened.location)
+    report = opened.mark_partitions_done(
         [_spec(text) for text in partition],
         actions=action or None,
         allow_empty=allow_empty,

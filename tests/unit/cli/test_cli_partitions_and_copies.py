@@ -92,6 +92,13 @@ def test_a_partition_is_marked_where_it_lies(catalog):
     assert "mark-event" in refuses(catalog, *how, "--action", "mark-event")
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--dry-run", "--json")])
+def test_a_partition_is_not_marked_on_a_branch_nor_in_a_dry_run(catalog, more):
+    catalog.table("shop.orders").branches.create("trial", snapshot=3)
+    how = ("partition", "done", "shop.orders$branch_trial", "dt=2020-01-01,h=1")
+    assert "only be marked as done from main" in refuses(catalog, *how, *more)
+
+
 def test_statistics_are_printed_by_column(catalog):
     shown = lake_says(catalog, "analyze", "shop.orders", "--all-columns")
     assert "2020-01-01" not in shown  # texts have no bounds
