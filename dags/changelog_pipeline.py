@@ -138,9 +138,9 @@ with DAG(
             changes = table.changes(after=after, upto=part.upto).to_arrow()
         if not len(changes) and producer in ("lookup", "full-compaction"):
             raise AirflowSkipException(
-                f"no changes up to position {part.upto}: compactions publish them. Run "
-                f"LakeChangelogOperator on {ORDERS}, and set HAS_CHANGELOG = True in the file of "
-                "this DAG"
+                f"no changes up to position {part.upto}: only compactions publish the changes of "
+                f"{ORDERS}. Compact it with LakeChangelogOperator, and set HAS_CHANGELOG = True in "
+                "the file of this DAG, so that only commits with changes start a run"
             )
         commit = lake.CommitId(part.consumer, part.upto.number)
         replaced = "table" if has_overwrite else None

@@ -196,7 +196,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _with_text(kind: pa.DataType) -> pa.DataType:
-    """Return a type that has text in place of dates and timestamps, also inside of it."""
+    """Return the type with text in place of dates and timestamps, also in lists, maps and rows."""
 
     def part(field: pa.Field) -> pa.Field:
         return field.with_type(_with_text(field.type))

@@ -109,9 +109,9 @@ class Position:
     def before(self) -> Position:
         """This position with its last number lowered by one; at 0 the number is kept.
 
-        In a Paimon or Iceberg table it is the position right before the newest commit that this
-        position includes. In a Mixed table it is another position if that commit is one of the
-        change store. ``Table.position_before`` finds the right one in a table of any format.
+        In a Paimon or Iceberg table this is the position right before the newest commit that this
+        position includes. In a Mixed table it is not, if that commit was made in the change store:
+        use ``Table.position_before`` there, which is right for every format.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)

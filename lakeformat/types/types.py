@@ -35,7 +35,7 @@ MAX_FRACTION_DIGITS = 9
 
 
 class TypeName(StrEnum):
-    """The atomic types, with the names of the format."""
+    """The atomic types, with the names that Paimon gives them."""
 
     CHAR = "CHAR"
     VARCHAR = "VARCHAR"

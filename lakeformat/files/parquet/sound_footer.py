@@ -3,8 +3,8 @@
 
 pyarrow does not catch C++ exceptions when it describes a column chunk, so a damaged number in a
 footer would end the process. Arrow also describes these chunks when a read begins, and there
-pyarrow catches the exceptions. So this module begins a read of an object that has the size of the
-file, but no bytes.
+pyarrow catches the exceptions. So this module passes the footer to Arrow and begins a read of a
+stand-in for the file, which has the size of the file and no data: Arrow checks the chunks first.
 """
 
 from __future__ import annotations
