@@ -241,7 +241,9 @@ def group_command(
     *,
     is_aside: bool = False,
 ) -> list[str]:
-    """Return the pytest command of a group; ``is_aside`` is True if it runs beside the others."""
+    """Return the pytest command of a group; ``is_aside`` is True if it runs beside
+    further groups.
+    """
     command = [*pytest(str(other.python) if other else sys.executable), f"--junitxml={report}"]
     # Other versions of Airflow warn of packages that are newer or older than theirs.
     command += ["-W", "ignore"] if other else []

@@ -15,6 +15,7 @@ from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.tables.named_once import named_once
+from lakeformat.tables.position import MAIN_BRANCH
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -218,10 +219,12 @@ def done(
 
     An example: lake partition done shop.orders dt=2024-01-31
     """
-    from lakeformat.paimon.partitions.mark_done import require_main
-
     opened = named_table(context, table)
-    require_main(opened.branch, opened.location)
+    if dry_run and opened.branch != MAIN_BRANCH:  # the library reads the marks of main then
+        raise InvalidRequestError(
+            f"partitions can only be marked as done from main, but {table!r} names branch "
+            f"{opened.branch!r}. Get the rows into main, then name the table without a branch"
+        )
     report = opened.mark_partitions_done(
         [_spec(text) for text in partition],
         actions=action or None,

@@ -35,7 +35,7 @@ from lakeformat.tables.json_file import NO_JSON
 from lakeformat.types.type_rules import is_list
 from lakeformat.types.values import values_from_arrow
 
-__all__ = ["mark_partitions_done", "remove_marks_of_emptied", "require_main"]
+__all__ = ["mark_partitions_done", "remove_marks_of_emptied"]
 
 _log = logging.getLogger(__name__)
 SUCCESS_FILE = "_SUCCESS"
@@ -65,8 +65,13 @@ def mark_partitions_done(
     main branch; a dry run reads them there.
     """
     asked = _checked_actions(handle, actions)
-    if not dry_run:
-        require_main(handle.layout.branch, handle.uri)
+    if not dry_run and handle.layout.branch != MAIN_BRANCH:
+        raise InvalidRequestError(
+            "partitions can only be marked as done from main, but this is branch "
+            f"{handle.layout.branch!r} of {handle.uri}: programs that wait for a mark read the "
+            "rows of main. Nothing was marked. Get the rows into main, then open the table without "
+            "a branch and mark the partitions"
+        )
     found = _rows(handle, _checked(handle, partitions), allow_empty=allow_empty)
 
     def mark(path: str) -> DonePartition:
@@ -92,17 +97,6 @@ def mark_partitions_done(
     if not dry_run:
         _log.info("%s: %s", handle.name, report.reason)
     return report
-
-
-def require_main(branch: str, table: str) -> None:
-    """Raise InvalidRequestError on another branch than main: its partitions cannot be marked."""
-    if branch != MAIN_BRANCH:
-        raise InvalidRequestError(
-            "partitions can only be marked as done from main, but this is branch "
-            f"{branch!r} of {table}: programs that wait for a mark read the rows of main. Nothing "
-            "was marked. Get the rows into main, then open the table without a branch and mark the "
-            "partitions"
-        )
 
 
 def _remove_marks(handle: TableHandle, path: str) -> None:
