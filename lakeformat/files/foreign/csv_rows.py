@@ -24,7 +24,7 @@ from lakeformat.files.foreign.text_checks import (
 )
 from lakeformat.types.count_text import counted
 
-__all__ = ["naming_rows", "open_csv", "read_csv", "require_named_columns"]
+__all__ = ["has_empty_rows", "naming_rows", "open_csv", "read_csv", "require_named_columns"]
 
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
@@ -42,7 +42,7 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
     be parsed.
     """
     require_closed_quotes(path, dialect)
-    empty_rows = _has_empty_rows(path, columns, dialect)
+    empty_rows = has_empty_rows(path, columns, dialect)
 
     @contextmanager
     def opened(block_bytes: int) -> Iterator[Iterator[pa.RecordBatch]]:
@@ -55,7 +55,7 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
         yield from read_growing(opened)
 
 
-def _has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
+def has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
     """Return True if empty lines of a file are rows: it has only one column, and they do not mean
     NULL, or the column may be NULL.
     """
@@ -216,7 +216,7 @@ def _named(
     name = names[int(column[1])]
     kind = columns.field(name).type if name in columns.names else pa.string()
     value = _BAD_VALUE.search(said)
-    empty_rows = _has_empty_rows(path, columns, dialect)
+    empty_rows = has_empty_rows(path, columns, dialect)
     row, text = _found_again(
         path, names, name, value[1] if value else None, kind, dialect, empty_rows
     )
@@ -249,7 +249,7 @@ def _row_of_width(path: str, columns: pa.Schema, width: int, dialect: TextDialec
     Return None if there is no such row, or if Python cannot parse the file. Rows are
     numbered from 1, without the header. Arrow's error does not name the row.
     """
-    records = _lines if _has_empty_rows(path, columns, dialect) else _records
+    records = _lines if has_empty_rows(path, columns, dialect) else _records
     with suppress(python_csv.Error):
         for row, values in enumerate(records(path, dialect), 0 if dialect.header else 1):
             if max(len(values), 1) != width:

@@ -22,7 +22,12 @@ import pyarrow.parquet
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.foreign import text_checks
 from lakeformat.files.foreign.column_mapping import ColumnMapping
-from lakeformat.files.foreign.csv_rows import naming_rows, open_csv, require_named_columns
+from lakeformat.files.foreign.csv_rows import (
+    has_empty_rows,
+    naming_rows,
+    open_csv,
+    require_named_columns,
+)
 from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDialect
 from lakeformat.files.foreign.json_lines import require_objects
 from lakeformat.files.foreign.json_rows import is_blank, open_json, read_json
@@ -175,7 +180,9 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
     if source_format == "csv":
         with naming_rows(path, pa.schema([]), dialect):
             require_closed_quotes(path, dialect)
-            with open_csv(path, {}, dialect, text_checks.BLOCK_BYTES) as reader:
+            empty_rows = has_empty_rows(path, pa.schema([]), dialect)
+            size = text_checks.BLOCK_BYTES
+            with open_csv(path, {}, dialect, size, empty_rows=empty_rows) as reader:
                 columns = reader.schema
         require_named_columns(path, columns.names, dialect)
         for field in columns:
@@ -204,8 +211,11 @@ def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema
     numbers = {field.name: field.type for field in columns if field.type in _FITS}
     texts = dict.fromkeys(numbers, pa.string())
     fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}
+    empty_rows = has_empty_rows(path, columns, dialect)
     with naming_rows(path, columns, dialect):
-        for batch in read_growing(lambda size: open_csv(path, texts, dialect, size)):
+        for batch in read_growing(
+            lambda size: open_csv(path, texts, dialect, size, empty_rows=empty_rows)
+        ):
             for name in fits.keys() & set(batch.schema.names):
                 fits[name] = [kind for kind in fits[name] if _FITS[kind](batch[name])]
     for name, kinds in fits.items():

@@ -428,6 +428,23 @@ def test_the_columns_of_a_new_table_come_from_a_file_in_its_dialect(tmp_path, re
     ]
 
 
+@pytest.mark.parametrize("block", [None, 5])
+@pytest.mark.parametrize(
+    ("null", "kind", "values"),
+    [("\\N", pa.string(), ["1", "", "2"]), ("", pa.int64(), [1, None, 2])],
+)
+def test_empty_lines_of_one_new_column_count_for_its_type(
+    tmp_path, request_for, monkeypatch, block, null, kind, values
+):
+    if block is not None:
+        monkeypatch.setattr("lakeformat.files.foreign.text_checks.BLOCK_BYTES", block)
+    (tmp_path / "a.csv").write_text("n\n1\n\n2\n")
+    ingest.run({**request_for, "source": f"{tmp_path}/a.csv", "null_values": [null]})
+    rows = lake.open_catalog(request_for["warehouse"]).table("shop.orders").scan().to_arrow()
+    assert rows["n"].type == kind
+    assert rows["n"].to_pylist() == values
+
+
 def test_no_table_is_made_of_files_without_a_header(tmp_path, request_for):
     (tmp_path / "a.csv").write_text("1,a\n")
     with pytest.raises(lake.InvalidRequestError, match="have no column names: create the"):
