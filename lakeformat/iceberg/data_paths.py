@@ -6,17 +6,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from lakeformat.errors import AccessDeniedError, InvalidRequestError
+from lakeformat.errors import (
+    AccessDeniedError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
     METADATA_PATH,
     is_metadata_file,
+    read_metadata_file,
 )
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
-from lakeformat.storage.links import within
+from lakeformat.storage.links import is_link, within
 from lakeformat.storage.location import Location, location_of
 
 __all__ = ["DATA_PATHS", "NEW_DATA_PATHS", "refuse_data_in_tables", "require_own_data_path"]
@@ -41,26 +48,31 @@ def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
     for name in [each for each in NEW_DATA_PATHS if each in properties][:1]:
         key = (places.location, places.external_roots, properties[name], own)
         if key not in _checked:
-            refuse_data_in_tables(places, {name: properties[name]}, own)
+            refuse_data_in_tables(places, {name: properties[name]}, own, metadata.table_uuid)
             _checked.add(key)
 
 
 def refuse_data_in_tables(
-    places: FilePlaces, properties: Mapping[str, str | None], metadata_path: str | None
+    places: FilePlaces,
+    properties: Mapping[str, str | None],
+    metadata_path: str | None,
+    uuid: str | None,
 ) -> None:
     """Raise ``InvalidRequestError`` if ``properties`` name a directory for data files in the
     directory of another table, whose orphan removal would delete these files.
 
-    ``metadata_path`` is the table's property ``write.metadata.path``. Only these directories are
-    read: those that an external root allows, and those at or below the directory two levels above
-    the table, where a catalog usually has its tables.
+    ``metadata_path`` is the table's property ``write.metadata.path``, and ``uuid`` its id: a former
+    directory of the table is not another table. Only these directories are read: those that an
+    external root allows, and those at or below the directory two levels above the table, where a
+    catalog usually has its tables.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
         location = _location(address)
         if location is None or places.location.holds(location):
             continue
-        if (table := _table_above(places, address, _location(metadata_path))) is not None:
+        table = _table_above(places, address, _location(metadata_path), uuid)
+        if table is not None:
             raise InvalidRequestError(
                 f"the property {name!r} of {places.uri} names {location}, but {table} is the "
                 "directory of another table, whose orphan removal would delete the files. Nothing "
@@ -75,9 +87,9 @@ def _location(address: str | None) -> Location | None:
 
 
 def _table_above(
-    places: FilePlaces, address: str, own_metadata: Location | None
+    places: FilePlaces, address: str, own_metadata: Location | None, uuid: str | None
 ) -> Location | None:
-    """Return the directory of a table at or above ``address``, below an external root or
+    """Return the directory of another table at or above ``address``, below an external root or
     below the usual place of the warehouse.
     """
     location = location_of(address)
@@ -91,13 +103,29 @@ def _table_above(
         is_own = above.below((METADATA,)) == own_metadata or above.real() == own
         directory = "/".join(names[: len(names) - levels])
         found = not is_own and walls.allow(above)
-        if found and _has_metadata(within(storage, directory), directory):
+        if found and _is_table(within(storage, directory), directory, uuid):
             return above
     return None
 
 
-def _has_metadata(storage: Storage, directory: str) -> bool:
+def _is_table(storage: Storage, directory: str, own_uuid: str | None) -> bool:
+    """Return True if a directory has metadata of a table, except metadata of table ``own_uuid``.
+
+    A table is not read through a link, so a link in the place of its metadata counts as none.
+    """
+    path = f"{directory}/{METADATA}"
+    if is_link(storage, path):
+        return False
+    names: list[str] = []
     with suppress(AccessDeniedError):
-        names = (each.name for each in storage.list(f"{directory}/{METADATA}"))
-        return any(name == HINT or is_metadata_file(name) for name in names)
+        names.extend(each.name for each in storage.list(path))
+    files = (f"{path}/{name}" for name in names if is_metadata_file(name))
+    return HINT in names or any(not _is_of(storage, each, own_uuid) for each in files)
+
+
+def _is_of(storage: Storage, path: str, uuid: str | None) -> bool:
+    """Return True if a metadata file can be read, and is of the table with this id."""
+    unread = (AccessDeniedError, CorruptTableError, InvalidRequestError, NotFoundError)
+    with suppress(*unread, UnsupportedError):
+        return uuid is not None and read_metadata_file(storage, path).table_uuid == uuid
     return False

@@ -94,7 +94,7 @@ def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> No
         handle = table._handle if isinstance(table, IcebergTable) else table._pair.base
         loaded = handle.load()
         own = {**loaded.metadata.properties, **given}.get(METADATA_PATH)
-        refuse_data_in_tables(loaded.places, given, own)
+        refuse_data_in_tables(loaded.places, given, own, loaded.metadata.table_uuid)
     if isinstance(table, IcebergTable):
         require_no_store_mark(alteration.properties, table.location)
         alter(table._handle, alteration)

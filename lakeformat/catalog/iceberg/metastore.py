@@ -65,7 +65,8 @@ class Metastore(ABC):
         Raise ``InvalidRequestError`` for such a directory if table ``name`` does not exist.
         """
         try:
-            refuse_data_in_tables(places, new.properties, new.properties.get(METADATA_PATH))
+            own = new.properties.get(METADATA_PATH)
+            refuse_data_in_tables(places, new.properties, own, new.table_uuid)
         except InvalidRequestError:
             if name.table in self.tables(name.database):
                 return True

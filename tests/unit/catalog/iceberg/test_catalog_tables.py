@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -364,6 +365,44 @@ def test_a_data_path_in_the_own_directory_by_a_link_is_not_refused(tmp_path):
     orders = catalog.create_table("shop.orders", COLUMNS, options=given)
     orders.write(pa.table({"id": [1]}))
     assert len(files_below(tmp_path / "real/shop/orders/d")) == 1
+
+
+def test_a_data_path_in_a_former_directory_of_the_table_is_not_refused(tmp_path):
+    catalog = opened(tmp_path, external_roots=str(tmp_path))
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    former = Path(orders.location.removeprefix("file://"))
+    [[address]] = execute(tmp_path, "SELECT metadata_location FROM iceberg_tables")
+    metadata = json.loads(Path(address.removeprefix("file://")).read_text())
+    metadata["location"] = f"{tmp_path}/moved"  # as ALTER TABLE ... SET LOCATION changes it
+    metadata["properties"]["write.data.path"] = f"{former}/data"
+    moved = tmp_path / "moved/metadata/00001-a.metadata.json"
+    moved.parent.mkdir(parents=True)
+    moved.write_text(json.dumps(metadata))
+    execute(tmp_path, "UPDATE iceberg_tables SET metadata_location = ?", str(moved))
+    found = opened(tmp_path, external_roots=str(tmp_path))
+    found.table("shop.orders").write(pa.table({"id": [1]}))
+    assert len(files_below(former / "data")) == 1
+    folder = lake.set_option("write.data.path", f"{former}/more")
+    found.alter_table("shop.orders", folder)
+    other = {**metadata, "table-uuid": "00000000-0000-0000-0000-000000000001"}
+    (former / "metadata/00000-b.metadata.json").write_text(json.dumps(other))
+    refused = r"/orders is the directory of another table"
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        found.table("shop.orders").write(pa.table({"id": [2]}))
+    with pytest.raises(lake.InvalidRequestError, match=refused):
+        found.alter_table("shop.orders", folder)
+
+
+def test_a_data_path_below_a_directory_with_linked_metadata_is_not_refused(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files/metadata").symlink_to(tmp_path)
+    catalog = opened(tmp_path, external_roots=str(tmp_path))
+    catalog.create_database("shop")
+    given = {"write.data.path": f"{tmp_path}/files/orders"}
+    orders = catalog.create_table("shop.orders", COLUMNS, options=given)
+    orders.write(pa.table({"id": [1]}))
+    assert len(files_below(tmp_path / "files/orders")) == 1
 
 
 def test_a_creation_that_loses_leaves_no_file(tmp_path, monkeypatch):
