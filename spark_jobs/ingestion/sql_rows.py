@@ -174,7 +174,7 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
     item = _item_type(base.item_type, as_text=as_text)
     if item is not base.item_type:
         return pg.ARRAY(item)
-    return base if isinstance(item, sql.Uuid) else kind
+    return base if isinstance(item, sql.Uuid | sql.Enum) else kind
 
 
 def _item_type(kind: Any, *, as_text: bool) -> Any:

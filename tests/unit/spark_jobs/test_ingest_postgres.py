@@ -231,6 +231,19 @@ def test_a_domain_of_arrays_or_numbers_keeps_its_values(execute, read, base, lit
     assert read("one", [literal], type) == [found]
 
 
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({"type": "ARRAY<STRING>"}, [["a", None], ["b, c"]]),
+        ({"casts": {"value": "STRING"}}, ["[a, null]", "[b, c]"]),
+    ],
+)
+def test_a_domain_of_arrays_of_an_enum_is_read_as_arrays(execute, read, more, found):
+    execute("CREATE TYPE kind AS ENUM ('a', 'b, c')")
+    execute("CREATE DOMAIN one AS kind[]")
+    assert read("one", ["'{a, NULL}'", "ARRAY['b, c'::kind]"], **more) == found
+
+
 def test_numbers_of_a_domain_are_read_in_an_array(execute, read):
     execute("CREATE DOMAIN amount AS NUMERIC(10, 2)")
     found = read("amount[]", ["'{1.5, NULL}'"], "ARRAY<DECIMAL(10, 2)>")
