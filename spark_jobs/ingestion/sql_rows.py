@@ -299,6 +299,27 @@ def _with_own_digits(value: Any) -> Any:
     return f"{value:f}" if isinstance(value, Decimal) else value
 
 
+def _times(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of a SQL column of type ``kind``, with the texts of an array of timestamps
+    or times as such values: in a domain, they are read as text. Other values are returned
+    unchanged.
+    """
+    import sqlalchemy as sql
+
+    base = _without_domain(kind)
+    item = _without_domain(base.item_type) if isinstance(base, sql.ARRAY) else None
+    if not isinstance(item, sql.DateTime | sql.Time):
+        return values
+    parse = item.python_type.fromisoformat
+
+    def time_of(value: Any) -> Any:
+        if isinstance(value, list):
+            return list(map(time_of, value))
+        return parse(value) if isinstance(value, str) else value
+
+    return tuple(map(time_of, values))
+
+
 def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     """Return the values of a SQL column as an array, with the wanted type if this is FLOAT, DOUBLE
     or DECIMAL and the column is not cast, or if numbers in arrays are cast. Otherwise the values
@@ -322,6 +343,8 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
             )
         elif wanted.is_cast and pa.types.is_string(items):
             values = tuple(map(_with_own_digits, values))
+        elif pa.types.is_temporal(items):
+            values = _times(wanted.column.type, values)
         found = pa.array(values, kind if is_exact else _instants(values))
     except (pa.ArrowException, TypeError, OverflowError) as reason:
         decimals = (each for each in _items(values) if isinstance(each, Decimal))

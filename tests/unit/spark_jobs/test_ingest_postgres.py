@@ -198,6 +198,59 @@ def test_an_array_of_a_domain_keeps_its_values(execute, read, database, base, te
     assert read("two[]", [f"ARRAY['{text}'::two]"], "ARRAY<STRING>") == [[text]]
 
 
+MIDNIGHT = datetime(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "type", "found"),
+    [
+        ("TIMESTAMP", "2024-01-01 00:00", "TIMESTAMP(6)", MIDNIGHT),
+        (
+            "TIMESTAMP(3)",
+            "2024-01-01 00:00:00.5",
+            "TIMESTAMP(6)",
+            MIDNIGHT.replace(microsecond=500_000),
+        ),
+        (
+            "TIMESTAMP(3) WITH TIME ZONE",
+            "2024-01-01 00:00Z",
+            "TIMESTAMP_LTZ(6)",
+            MIDNIGHT.replace(tzinfo=UTC),
+        ),
+        ("TIME", "10:00", "TIME(3)", time(10)),
+    ],
+)
+def test_times_of_a_domain_are_read_in_an_array(execute, read, database, base, text, type, found):
+    execute(f"ALTER DATABASE {database} SET timezone TO 'Europe/Berlin'")
+    execute(f"CREATE DOMAIN one AS {base}")
+    values = [f"ARRAY['{text}'::one, NULL]", "NULL"]
+    assert read("one[]", values, f"ARRAY<{type}>") == [[found, None], None]
+
+
+def test_timestamps_of_a_domain_in_an_array_are_cast(execute, read):
+    execute("CREATE DOMAIN one AS TIMESTAMP")
+    kind, values = "ARRAY<TIMESTAMP(6)>", ["ARRAY['2024-01-01 00:00'::one]"]
+    assert read("one[]", values, kind, casts={"value": kind}) == [[MIDNIGHT]]
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "type"),
+    [
+        ("TIMESTAMP", "infinity", "TIMESTAMP(6)"),
+        ("TIMESTAMP(3) WITH TIME ZONE", "2024-01-01 00:00Z", "TIMESTAMP(6)"),
+        ("TIME", "24:00", "TIME(3)"),
+        ("TIME(3) WITH TIME ZONE", "10:00+02", "TIME(3)"),
+    ],
+)
+def test_times_of_a_domain_in_an_array_that_do_not_fit_are_refused(
+    execute, read, catalog, base, text, type
+):
+    execute(f"CREATE DOMAIN one AS {base}")
+    with pytest.raises(lake.InvalidRequestError, match=r"'value'|does not fit its column's type"):
+        read("one[]", [f"ARRAY['{text}'::one]"], f"ARRAY<{type}>")
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
 @pytest.mark.parametrize("more", [{"type": "TIMESTAMP_LTZ(6)"}, {}])
 @pytest.mark.parametrize("precision", ["", "(3)"])
 def test_a_timestamp_of_a_domain_keeps_its_zone(execute, read, database, precision, more):
