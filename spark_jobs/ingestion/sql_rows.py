@@ -334,7 +334,8 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
         is_exact = _held_exactly(values, items)
     values = _exact(wanted.column.type, values)
     try:
-        # A number becomes the nearest FLOAT or DOUBLE, or the exact DECIMAL.
+        # A number becomes the nearest FLOAT or DOUBLE, in an array the nearest DOUBLE, or the exact
+        # DECIMAL. A FLOAT in an array is refused later if it would be rounded.
         if is_float:
             limit = _TOO_LARGE[items.bit_width]
             values = tuple(

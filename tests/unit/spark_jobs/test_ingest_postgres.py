@@ -404,6 +404,11 @@ def test_numbers_in_an_array_become_the_nearest_double(read, is_cast):
     assert read("NUMERIC[]", ["'{1.1, NULL}'", "'{}'"], type, **more) == [[1.1, None], []]
 
 
+def test_a_number_in_an_array_that_a_float_would_round_is_refused(read):
+    with pytest.raises(lake.InvalidRequestError, match=r"FLOAT, which cannot store 1\.1 exactly"):
+        read("NUMERIC[]", ["'{1.1}'"], "ARRAY<FLOAT>")
+
+
 def test_numbers_of_many_digits_become_the_nearest_double(read):
     found = read("NUMERIC", ["1e75", "1.000001"], casts={"value": "DOUBLE"})
     assert found == [1e75, 1.000001]
