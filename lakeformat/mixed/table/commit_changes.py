@@ -2,8 +2,8 @@
 """Reads the changes of one commit of the change store, in the order of their offsets.
 
 A delete and an insert with one offset and one key are an update. A late batch can have a lower
-transaction than commits before it. If such an earlier commit has changed a key, the change of the
-batch to this key has no effect and is left out.
+transaction than commits before it. If such an earlier commit has deleted or replaced a key, the
+change of the batch to this key has no effect and is left out.
 
 In a table with a version field, changes are in the order of versions. A change of a late batch is
 then left out only if its version is not larger than that of the earlier change.
@@ -141,13 +141,15 @@ class _NodeChangesReader:
     def _outdated(self, rows: pa.RecordBatch, of: StoreFile) -> Mask:
         """Return a mask of the rows of the file ``of`` whose changes have no effect.
 
-        An earlier commit with a newer transaction has changed their keys. In a table with a version
-        field, a row with a larger version than that change has an effect.
+        An earlier commit with a newer transaction has deleted or replaced their keys. In a table
+        with a version field, a row with a larger version than that change has an effect. An insert
+        alone replaces no row: a write that replaces rows has a delete for each insert.
         """
         newer = [
             each
             for each in self.listed
-            if each.transaction > of.transaction
+            if each.kind is FileKind.CHANGE_DELETE
+            and each.transaction > of.transaction
             and each.values == of.values
             and each.node.may_share_keys(of.node)
         ]

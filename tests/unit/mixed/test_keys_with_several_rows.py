@@ -75,6 +75,39 @@ def test_rows_that_are_written_again_are_older_than_those_of_a_stream(repeating)
     assert of_days(repeating) == [(1, "x", "stream"), (1, "y", "c"), (2, "x", None)]
 
 
+def test_a_stream_gets_the_changes_of_a_batch_to_keys_with_newer_inserts(repeating):
+    """Without upsert a newer insert replaces no row, so the rows of the batch are live, too."""
+    begin = repeating.position()
+    with repeating.begin() as batch:
+        repeating.write(days((1, "x", "stream"), (2, "y", "stream")))
+        batch.write(days((1, "x", "batch"), (2, "y", "batch"), (3, "y", "batch")))
+    changes = [tuple(row.values()) for row in repeating.changes(begin).to_arrow().to_pylist()]
+    assert sorted(changes) == [
+        ("+I", 1, "x", "batch"),
+        ("+I", 1, "x", "stream"),
+        ("+I", 2, "y", "batch"),
+        ("+I", 2, "y", "stream"),
+        ("+I", 3, "y", "batch"),
+    ]
+    begin = repeating.position()
+    with repeating.begin() as batch:
+        repeating.write(days((1, "y", "stream")))
+        batch.delete("v = 'c'")
+    changes = [tuple(row.values()) for row in repeating.changes(begin).to_arrow().to_pylist()]
+    assert sorted(changes) == [("+I", 1, "y", "stream"), ("-D", 1, "y", "c")]
+
+
+def test_a_stream_gets_no_change_of_a_batch_to_keys_that_are_deleted_or_replaced(repeating):
+    begin = repeating.position()
+    with repeating.begin() as batch:
+        repeating.upsert(days((1, "x", "stream")))
+        repeating.write(days((2, "x", None)), kinds=["-D"])
+        batch.write(days((1, "x", "batch"), (2, "x", "batch"), (3, "x", "batch")))
+    changes = [tuple(row.values()) for row in repeating.changes(begin).to_arrow().to_pylist()]
+    assert sorted(row for row in changes if row[3] == "batch") == [("+I", 3, "x", "batch")]
+    assert of_days(repeating) == [(1, "x", "stream"), (1, "y", "c"), (3, "x", "batch")]
+
+
 def test_an_update_of_keys_with_one_row_has_pairs_of_changes_without_upsert_too(repeating):
     begin = repeating.position()
     assert repeating.update("v = 'c'", {"v": "new"}).rows == 1
