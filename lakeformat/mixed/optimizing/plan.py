@@ -138,15 +138,19 @@ def plan_optimizing(
     )
 
 
-def _upto(most_files: int, before: int | None, changes: Sequence[StoreFile]) -> int | None:
+def _upto(
+    most_files: int, before: int | None, changes: Sequence[StoreFile], below: int | None
+) -> int | None:
     """Return the highest sequence number up to which changes may be merged in the order of
     transactions.
 
-    None if no change may be merged.
+    It is lower than ``before`` and ``below``, unless they are None. None if no change may be
+    merged.
     """
+    limits = [each for each in (before, below) if each is not None]
     files = Counter((each.sequence, each.transaction) for each in changes)
     groups = (ChangeGroup(*numbers, count) for numbers, count in files.items())
-    return ordered_sequence(groups, most_files, before)
+    return ordered_sequence(groups, most_files, min(limits, default=None))
 
 
 def _of_partition(last: LastRuns, times: Mapping[str, int], partition: str) -> LastRuns:

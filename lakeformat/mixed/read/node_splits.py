@@ -8,6 +8,7 @@ deletes of only one node in memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -136,8 +137,10 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
     return MixedPlan(base, change, merged, len(rows) - len(kept), splits)
 
 
-SelectChanges: TypeAlias = Callable[[Sequence[StoreFile]], int | None]
+SelectChanges: TypeAlias = Callable[[Sequence[StoreFile], int | None], int | None]
 """A function that returns the sequence number up to which changes are read, or None to read none.
+
+The number is lower than the second argument, unless that is None.
 """
 
 
@@ -145,9 +148,10 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """Plan each node that has rows, and the changes to merge into it.
 
     ``select`` gets the changes that are not merged yet, and returns the sequence number up to which
-    they are merged; None for no changes. A node has all of its deletes, even those that are too old
-    to delete a row. Raise ``UnsupportedError`` if the table cannot be optimized, for example
-    because a key column had several types.
+    they are merged; None for no changes. In a table with a version field, a delete is merged only
+    together with the inserts that it may delete. A node has all of its deletes, even those that are
+    too old to delete a row. Raise ``UnsupportedError`` if the table cannot be optimized, for
+    example because a key column had several types.
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")
@@ -159,7 +163,13 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
         for each in change_files(state.change, change)
         if each.sequence > state.merged.sequence(each.partition)
     ]
-    upto = select(newer)
+    ranges = VersionRanges.of(state.version, (base, change))
+    upto = select(newer, None)
+    while upto is not None and state.version is not None:
+        needed = _first_needed(newer, upto, ranges)
+        if needed is None:
+            break
+        upto = select(newer, needed)
     newer = [] if upto is None else [each for each in newer if each.sequence <= upto]
     rows = [
         *base_files(state.base, base),
@@ -174,10 +184,41 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     )
     _require_one_path(state, (*rows, *deletes))
     versions = [each for each in rows if state.version is not None and not each.in_change]
-    ranges = VersionRanges.of(state.version, (base, change))
     splits = [*_splits(state, rows, deletes, versions, ranges, keep_old=True)]
     applied = {each.path for split in splits for each in split.deletes}
     return NodesToMerge(splits, [each for each in deletes if each.path not in applied])
+
+
+def _first_needed(changes: Sequence[StoreFile], upto: int, ranges: VersionRanges) -> int | None:
+    """Return the lowest sequence number of the deletes up to ``upto`` that may delete a later
+    insert, because they may have a larger version; None if there are none.
+
+    A delete that came with an insert does not count: the insert, or a row with a larger version,
+    still hides the later insert after a merge. A file has other deletes only if its writers have
+    written more deletes than inserts into its node.
+    """
+    others: Counter[tuple[object, ...]] = Counter()
+    for each in changes:
+        count = each.split.file.record_count or 0
+        others[_written(each)] += count if each.kind is FileKind.CHANGE_DELETE else -count
+    deletes = [
+        each
+        for each in changes
+        if each.sequence <= upto and each.kind is FileKind.CHANGE_DELETE and others[_written(each)]
+    ]
+    later = [each for each in changes if each.sequence > upto and each.kind is FileKind.INSERT]
+    of_nodes = _by_node(deletes)
+    needed = [
+        delete.sequence
+        for values, nodes in _by_node(later).items()
+        for node, inserts in nodes.items()
+        for delete in ranges.may_be_larger(_sharing_keys(of_nodes, values, node), inserts)
+    ]
+    return min(needed, default=None)
+
+
+def _written(file: StoreFile) -> tuple[object, ...]:
+    return file.sequence, file.transaction, file.values, file.node
 
 
 def _require_known_merges(state: MixedState, changes: Iterable[StoreFile]) -> None:

@@ -2,7 +2,8 @@
 """Compares the versions in files of both stores by their bounds in manifests.
 
 A row of the base store hides an insert of its key only if the version of the row is larger. So the
-versions of a base file are not read if none is larger than the smallest version of the inserts.
+versions of a base file are not read if none is larger than the smallest version of the inserts. In
+the same way an optimizing finds the deletes that it must not merge before later inserts.
 """
 
 from __future__ import annotations
@@ -43,23 +44,23 @@ class VersionRanges:
         return cls(found)
 
     def may_be_larger(
-        self, base_files: Iterable[StoreFile], inserts: Sequence[StoreFile]
+        self, files: Iterable[StoreFile], inserts: Sequence[StoreFile]
     ) -> tuple[StoreFile, ...]:
-        """Return the base files that may have a larger version than one of the inserts.
+        """Return the files that may have a larger version than one of the inserts.
 
         There must be at least one insert.
         """
         of_inserts = [self.by_path[each.path] for each in inserts]
         bounds: list[Any] = [None if each.has_nulls else each.lower for each in of_inserts]
         least = None if None in bounds else min(bounds)
-        return tuple(each for each in base_files if _may_exceed(self.by_path[each.path], least))
+        return tuple(each for each in files if _may_exceed(self.by_path[each.path], least))
 
 
-def _may_exceed(base: KeyRange, least: Any) -> bool:
-    """Return True if ``base``, a base file's range, may have a version larger than ``least``.
+def _may_exceed(of: KeyRange, least: Any) -> bool:
+    """Return True if ``of``, the range of a file, may have a version larger than ``least``.
 
     ``least=None`` is smaller than every version.
     """
-    if not base.has_values:  # a null is the smallest version
+    if not of.has_values:  # a null is the smallest version
         return False
-    return least is None or base.upper is None or bool(base.upper > least)
+    return least is None or of.upper is None or bool(of.upper > least)

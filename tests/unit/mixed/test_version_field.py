@@ -69,6 +69,55 @@ def test_a_delete_removes_rows_up_to_its_version(catalog):
     assert contents(table) == {1: "after the delete was merged", 2: "b"}
 
 
+@pytest.mark.parametrize("row", [True, False])
+def test_a_delete_waits_for_a_late_row_that_waits_for_a_batch(catalog, row):
+    """Without a row, the delete would only be recorded as merged."""
+    table = created(catalog)
+    if row:
+        table.write(rows((1, "a", 5), (2, "b", 1)))
+        table.compact(strategy="full")
+    table.write(rows((1, "a", 7)), kinds=["-D"])
+    batch = table.begin()
+    table.write(rows((1, "late", 6)))
+    wanted = {2: "b"} if row else {}
+    assert contents(table) == wanted
+    table.compact(strategy="full")
+    assert contents(table) == wanted
+    batch.abort()
+    table.compact(strategy="full")
+    assert contents(table) == contents(table.base) == wanted
+
+
+def test_a_delete_is_not_merged_without_a_late_row_to_reach_the_most_files(catalog, caplog):
+    options = {"self-optimizing.max-file-count": "2", "change.file-index.hash-bucket": "1"}
+    table = created(catalog, **options)
+    table.write(rows((2, "b", 1)))
+    table.compact(strategy="full")
+    table.write(rows((1, "a", 7)), kinds=["-D"])
+    table.write(rows((1, "late", 6)))
+    table.compact(strategy="full")
+    assert contents(table) == {2: "b"}
+    assert "raise 'self-optimizing.max-file-count'" in caplog.text
+    with pytest.raises(lake.InvalidRequestError, match="3 files with unmerged changes"):
+        catalog.detach_table("db.t", merge=True)
+    table = catalog.alter_table("db.t", lake.set_option("self-optimizing.max-file-count", "3"))
+    table.compact(strategy="full")
+    assert contents(table) == contents(table.base) == {2: "b"}
+
+
+def test_changes_that_need_no_later_row_are_merged_while_a_batch_is_open(catalog):
+    """The delete of key 2 is not newer than the late row, and a stored row hides older ones."""
+    table = created(catalog)
+    table.write(rows((1, "a", 9), (2, "b", 3)))
+    table.write(rows((2, "b", 4)), kinds=["-D"])
+    batch = table.begin()
+    table.write(rows((1, "late", 6), (2, "late", 6)))
+    table.compact(strategy="full")
+    assert contents(table.base) == {1: "a"}
+    assert contents(table) == {1: "a", 2: "late"}
+    batch.abort()
+
+
 def test_a_delete_needs_a_version_unless_it_is_by_a_condition(catalog):
     table = created(catalog)
     table.write(rows((1, "a", None), (2, "b", 2)))

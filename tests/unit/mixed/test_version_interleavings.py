@@ -163,7 +163,9 @@ class History:
 
     def optimize(self) -> None:
         table = self.table()
+        before = contents(table)
         table.compact(strategy=self.draw.choice(["minor", "full"]), executor="serial")
+        assert contents(table) == before, self.steps
         state = table.scan()._state
         self.model.merge({each: state.merged.sequence(f"p={each}") for each in "xy"})
         assert contents(table.base) == self.model.base
