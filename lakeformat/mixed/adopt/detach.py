@@ -19,6 +19,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_properties, set_properties
+from lakeformat.iceberg.properties import bool_property
 from lakeformat.iceberg.reachable_files import live_files, manifests_of
 from lakeformat.iceberg.read.plan import plan_files
 from lakeformat.iceberg.write.new_entries import delete_files
@@ -180,7 +181,10 @@ def require_no_rename(base: TableMetadata, name: str) -> None:
 
 def _plain(metadata: TableMetadata) -> TableMetadata:
     properties = metadata.properties
-    removed = [*OF_PAIRS, *([] if properties.get(KEPT_UPSERT) == "true" else [UPSERT])]
+    # An adoption keeps this property if it exists. Writers of Iceberg have false by default.
+    is_true = bool_property(properties, UPSERT, default=True)
+    is_kept = not is_true or properties.get(KEPT_UPSERT) == "true"
+    removed = [*OF_PAIRS, *([] if is_kept else [UPSERT])]
     kept = tuple(each for each in metadata.statistics if not _is_record(each))
     changed = replace(remove_properties(metadata, removed), statistics=kept)
     optional = {each for each in properties.get(OPTIONAL_KEYS, "").split(",") if each}

@@ -176,6 +176,21 @@ def test_deletes_of_the_table_apply_and_partitions_have_keys_of_their_own(catalo
     assert found == [(1, "A", "x"), (1, "b", "y"), (2, "c", "x")]
 
 
+def test_a_detach_keeps_that_written_rows_replace_no_rows(catalog):
+    """An adoption sets the property to true if the table does not have it."""
+    columns = [("id", "BIGINT"), ("name", "STRING")]
+    options = {"write.upsert.enabled": "false"}
+    table = catalog.create_table(
+        "db.t", columns, format="mixed", primary_key=["id"], options=options
+    )
+    table.write(names(_1="a"))
+    catalog.detach_table("db.t", merge=True)
+    assert catalog.table("db.t").properties["write.upsert.enabled"] == "false"
+    again = adopted(catalog)
+    again.write(names(_1="b"))
+    assert sorted(again.scan(["name"]).to_arrow()["name"].to_pylist()) == ["a", "b"]
+
+
 def test_a_version_field_counts_again_after_a_second_adoption(catalog):
     columns = [*COLUMNS, ("version", "BIGINT")]
     catalog.create_table(
