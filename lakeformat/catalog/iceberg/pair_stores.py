@@ -16,6 +16,7 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakeformat.mixed.stores.mixed_hive import HIVE_LOCATION
 from lakeformat.mixed.stores.properties import (
     CHANGE,
     PRIMARY_KEY,
@@ -101,9 +102,10 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     A crash between the two drops leaves a change store without a base store, which can be dropped
     alone. If the base store names a table that is not its own change store, that table is kept.
 
-    Raise ``UnsupportedError`` if ``name`` is a change store ``<base>_change_`` whose base store
-    exists. If the change store of ``name`` has damaged metadata, raise ``CorruptTableError`` if it
-    is named ``<name>_change_``; with any other name it is kept.
+    Raise ``UnsupportedError`` if ``name`` is a store of a Mixed-Hive table, or a change store
+    ``<base>_change_`` whose base store exists. If the change store of ``name`` has damaged
+    metadata, raise ``CorruptTableError`` if it is named ``<name>_change_``; with any other name it
+    is kept.
     """
     base = base_store_of(metastore, name)
     if base is not None:
@@ -111,7 +113,13 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
             f"table '{name}' is the change store of the Mixed table '{base}', so it is not dropped "
             f"alone: drop '{base}', which drops both stores"
         )
-    change = _change_store(metastore, name)
+    properties = _properties(metastore, name)
+    if (location := properties.get(HIVE_LOCATION)) is not None:
+        raise UnsupportedError(
+            f"table '{name}' is a store of a Mixed-Hive table of Amoro: its property "
+            f"{HIVE_LOCATION!r} is {location!r}. Nothing was dropped: drop the table with Amoro"
+        )
+    change = _named_change_store(metastore, name, properties)
     if change is None or not _exists(metastore, change):
         return [name]
     if _is_own(metastore, change, name):
@@ -187,7 +195,12 @@ def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
 
     Return None for any other table, and if the property is not a name.
     """
-    properties = _properties(metastore, name)
+    return _named_change_store(metastore, name, _properties(metastore, name))
+
+
+def _named_change_store(
+    metastore: Metastore, name: TableName, properties: Mapping[str, str]
+) -> TableName | None:
     try:
         found = change_store_name(properties, str(name))
     except CorruptTableError:

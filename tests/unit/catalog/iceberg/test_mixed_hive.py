@@ -57,6 +57,9 @@ def test_a_store_of_a_mixed_hive_table_is_not_opened_for_writing(tmp_path: Path)
     ):
         with pytest.raises(lake.UnsupportedError, match="is a store of a Mixed-Hive table"):
             use()
+    for drop in (catalog.drop_table, catalog.plan_drop_table):
+        with pytest.raises(lake.UnsupportedError, match=r"Nothing was dropped: .* with Amoro"):
+            drop("orders.base", purge=True)
     opened = lake.open_table(str(file))
     assert ids_of(opened) == [1, 2]
     with pytest.raises(lake.InvalidRequestError, match="so it is read-only"):
