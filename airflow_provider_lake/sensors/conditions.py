@@ -72,6 +72,8 @@ class SnapshotAdvanced:
             if snapshot.time_millis >= self.since_millis
             and counts(snapshot, self.kinds, changelog=self.changelog)
         ]
+        if not counted and since.missed and since.snapshots and not self.since_millis:
+            counted = [since.snapshots[-1]]  # those that expired may have counted
         if not counted:
             return None
         # Expired snapshots are older than the oldest one that is left.

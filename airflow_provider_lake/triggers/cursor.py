@@ -55,7 +55,7 @@ def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send and the new position of the watcher. The event is None if no watched
-    commit is new.
+    commit is new. Commits that expired unseen may have been of these kinds: they cause an event.
 
     If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
     reports no older snapshot. After a rollback, the event is about all rows. If
@@ -80,6 +80,7 @@ def advance(
         return None, here
     here = since.snapshots[-1].position
     counted = [x for x in since.snapshots if counts(x, wanted.kinds, changelog=wanted.changelog)]
-    if not counted:
+    if not counted and not since.missed:
         return None, here
+    counted = counted or [since.snapshots[-1]]  # those that expired may have counted
     return describe_change(wanted.name, table, counted, previous=cursor, missed=since.missed), here

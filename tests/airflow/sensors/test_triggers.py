@@ -467,6 +467,27 @@ def test_a_check_that_is_handled_late_is_no_rollback(orders):
     assert advance(orders, heads[0], cursor, wanted)[0]["rewound"]
 
 
+def test_commits_that_expired_unseen_before_a_compaction_are_missed(orders):
+    """No snapshot of the commits is left, only the snapshot of the compaction."""
+    wanted = WatchedCommits("shop.orders", ("APPEND",), changelog=False)
+    write(orders, 0)
+    beginning = orders.position()
+    for number in (1, 2):
+        write(orders, number)
+    orders.compact(strategy="full")
+    orders.expire_snapshots(retain_max=1, retain_min=1, older_than="0 s")
+
+    event, cursor = advance(orders, orders.latest_snapshot(), beginning, wanted)
+    assert (event["missed"], event["commit_kind"], event["rewound"]) == (True, "COMPACT", False)
+    assert (event["previous_position"], cursor) == (str(beginning), 4)
+    assert advance(orders, orders.latest_snapshot(), cursor, wanted) == (None, cursor)
+
+    found = SnapshotAdvanced(after_snapshot=str(beginning)).check("shop.orders", orders)
+    assert found == event
+    since_a_time = SnapshotAdvanced(after_snapshot=str(beginning), since_millis=1)
+    assert since_a_time.check("shop.orders", orders) is None
+
+
 @pytest.mark.parametrize("between", ["absent", "empty", "unseen"])
 def test_a_table_made_anew_is_said_to_be_whatever_was_seen_in_between(orders, catalog, between):
     write(orders, 1)
