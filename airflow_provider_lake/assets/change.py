@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lakeformat.tables.table import Table
     from lakeformat.tables.table_snapshot import TableSnapshot
 
-__all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
+__all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change", "position_of"]
 
 ALL_KINDS = ("APPEND", "COMPACT", "OVERWRITE", "ANALYZE")
 ROW_KINDS = ("APPEND", "OVERWRITE")
@@ -66,6 +66,19 @@ def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) 
     if changelog:
         return bool(snapshot.changelog_record_count)
     return snapshot.commit_kind in kinds
+
+
+def position_of(table: Table, given: int | str) -> Position | None:
+    """Return the position that a number or text means in ``table``; None if it is the id of a
+    snapshot that a Mixed table does not have: it has expired, or the table was recreated.
+    """
+    from lakeformat import NotFoundError
+
+    try:
+        return table.position(given)
+    except NotFoundError:
+        table.position()  # raises NotFoundError if the table itself does not exist
+        return None
 
 
 def describe_change(

@@ -8,7 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_provider_lake.assets.change import ROW_KINDS, counts, describe_change
+from airflow_provider_lake.assets.change import (
+    ROW_KINDS,
+    counts,
+    describe_change,
+    position_of,
+)
 from spark_jobs.job_requests.request import check_millis
 
 if TYPE_CHECKING:
@@ -62,7 +67,9 @@ class SnapshotAdvanced:
         """
         if self.changelog:
             table.require("changelog")
-        after = table.position(self.after_snapshot)
+        after = position_of(table, self.after_snapshot)
+        if after is None:
+            return self._rewound(name, table)
         since = table.since(after)
         if since.rewound:
             return self._rewound(name, table)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_lake.assets.change import counts, describe_change
+from airflow_provider_lake.assets.change import counts, describe_change, position_of
 
 if TYPE_CHECKING:
     from lakeformat import Position
@@ -69,13 +69,14 @@ def advance(
     if cursor is None or cursor.is_exactly(here):
         return None, here
     if cursor.branch is None and cursor.identity is None:
-        cursor = table.position(cursor.number)  # a snapshot that the DAG names
+        cursor = position_of(table, cursor.number)  # a snapshot that the DAG names
+        if cursor is None:
+            return _about_all_rows(table, head, wanted), here
     since = table.since(cursor)
     if not since.rewound and here < cursor:
         return None, cursor  # an earlier check, handled late: the cursor is already beyond it
     if since.rewound:
-        event = describe_change(wanted.name, table, [head], previous=None, rewound=True)
-        return event, here
+        return _about_all_rows(table, head, wanted), here
     if not since.snapshots:
         return None, here
     here = since.snapshots[-1].position
@@ -84,3 +85,7 @@ def advance(
         return None, here
     counted = counted or [since.snapshots[-1]]  # those that expired may have counted
     return describe_change(wanted.name, table, counted, previous=cursor, missed=since.missed), here
+
+
+def _about_all_rows(table: Table, head: TableSnapshot, wanted: WatchedCommits) -> dict[str, Any]:
+    return describe_change(wanted.name, table, [head], previous=None, rewound=True)

@@ -16,6 +16,7 @@ from airflow_provider_lake.sensors.conditions import (
     SnapshotAdvanced,
     WatermarkReached,
 )
+from airflow_provider_lake.triggers.cursor import WatchedCommits, advance
 from tests.golden.iceberg import iceberg_table
 from tests.golden.mixed import mixed_table
 from tests.unit.iceberg.growing_table import GrowingTable
@@ -113,6 +114,38 @@ def test_a_mixed_table_without_the_position_is_reported():
     assert found is not None
     assert (found["rewound"], found["previous_position"]) == (True, None)
     assert found["position"] == str(newest.position)
+
+
+@pytest.mark.parametrize("lost", ["expired", "recreated"])
+def test_a_mixed_table_without_the_snapshot_id_is_reported(tmp_path, lost):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    made = {"schema": [("id", "BIGINT NOT NULL")], "format": "mixed", "primary_key": ["id"]}
+    table = catalog.create_table("shop.orders", **made)
+    table.write(pa.table({"id": [1]}))
+    after = table.latest_snapshot().id
+    if lost == "recreated":
+        catalog.drop_table("shop.orders", purge=True)
+        table = catalog.create_table("shop.orders", **made)
+    for number in (2, 3):
+        table.write(pa.table({"id": [number]}))
+    if lost == "expired":
+        table.expire_snapshots(older_than="0 s", retain_min=1)
+    newest = table.latest_snapshot()
+
+    found = SnapshotAdvanced(after_snapshot=after).check("shop.orders", table)
+    assert found is not None
+    assert (found["rewound"], found["previous_position"]) == (True, None)
+    assert found["position"] == str(newest.position)
+    later = SnapshotAdvanced(after_snapshot=after, since_millis=newest.time_millis + 1)
+    assert later.check("shop.orders", table) is None
+
+    wanted = WatchedCommits("shop.orders", ("APPEND", "OVERWRITE"), changelog=False)
+    assert advance(table, newest, lake.Position((after,)), wanted) == (found, newest.position)
+
+    catalog.drop_table("shop.orders", purge=True)
+    with pytest.raises(lake.NotFoundError):
+        advance(table, newest, lake.Position((after,)), wanted)
 
 
 def test_a_consumer_that_has_caught_up_is_found(tmp_path):
