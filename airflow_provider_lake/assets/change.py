@@ -97,7 +97,6 @@ def describe_change(
     unread. ``rewound`` is True if the table was rolled back or recreated.
     """
     newest = snapshots[-1]
-    marks = [snapshot.watermark for snapshot in snapshots if snapshot.watermark is not None]
     return {
         "table": name,
         "snapshot_id": newest.id,
@@ -109,7 +108,7 @@ def describe_change(
         "rows": sum(snapshot.delta_record_count for snapshot in snapshots),
         "changelog_rows": sum(snapshot.changelog_record_count or 0 for snapshot in snapshots),
         "schema_id": newest.schema_id,
-        "watermark": max(marks, default=None),
+        "watermark": newest.watermark,
         "time_millis": newest.time_millis,
         "missed": missed,
         "rewound": rewound,

@@ -488,6 +488,16 @@ def test_commits_that_expired_unseen_before_a_compaction_are_missed(orders):
     assert since_a_time.check("shop.orders", orders) is None
 
 
+def test_the_watermark_of_an_event_is_that_of_its_newest_snapshot(orders):
+    """The rollback takes the watermark back."""
+    write(orders, 1, watermark=100)
+    write(orders, 2, watermark=900)
+    assert SnapshotAdvanced().check("shop.orders", orders)["watermark"] == 900
+    orders.rollback(snapshot=1)
+    found = SnapshotAdvanced().check("shop.orders", orders)
+    assert (found["commits"], found["watermark"]) == (3, 100)
+
+
 @pytest.mark.parametrize("between", ["absent", "empty", "unseen"])
 def test_a_table_made_anew_is_said_to_be_whatever_was_seen_in_between(orders, catalog, between):
     write(orders, 1)
