@@ -17,6 +17,7 @@ from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
 from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
 from lakeformat.paimon.commit.earlier_result import find_commit
+from lakeformat.paimon.commit.same_table import require_there
 from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -70,6 +71,7 @@ def analyze(
         reason="the table has no snapshot, so there is nothing to count",
     )
     if is_empty:
+        require_there(handle)
         return nothing
     done = find_commit(handle, commit) if commit is not None else None
     if done is not None:

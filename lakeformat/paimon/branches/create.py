@@ -15,6 +15,7 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
 from lakeformat.paimon.branches.observed import observe_branch
+from lakeformat.paimon.commit.same_table import require_there
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name
@@ -124,7 +125,7 @@ def _text(name: str) -> str:
 
 def _work(handle: TableHandle, origin: Origin | None) -> Creation:
     if origin is None:
-        return Creation(None, None, max(schema_ids(handle.storage, handle.layout)))
+        return Creation(None, None, require_there(handle))
     return Creation(origin.tag, origin.snapshot, origin.snapshot.schema_id)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.commit.same_table import require_there
 from lakeformat.paimon.consumers.progress import available_ids
 from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
@@ -112,6 +113,9 @@ class TableConsumers(AnyTableConsumers[Consumer]):
                 f"snapshot, got {number}"
             )
         ids = available_ids(self._handle)
+        if not ids:
+            require_branch_still(self._handle.storage, self._handle.layout)
+            require_there(self._handle)
         earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
         if number < earliest:
             raise InvalidRequestError(

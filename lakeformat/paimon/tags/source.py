@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, NotFoundError
+from lakeformat.paimon.commit.same_table import require_there
 from lakeformat.paimon.deletion import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -110,6 +111,7 @@ def find_origin(
 def _newest(handle: TableHandle) -> Origin:
     found = latest_snapshot(handle.storage, handle.layout)
     if found is None:
+        require_there(handle)
         raise NotFoundError(
             f"{handle.uri} has no snapshot yet to tag or branch from: write rows to it first"
         )

@@ -51,6 +51,25 @@ def test_nothing_is_published_where_the_table_was(catalog, orders, tmp_path, fat
         assert moved.scan().count() == 1
 
 
+CALLS: dict[str, Callable[[lake.Table], object]] = {
+    "consumer": lambda table: table.consumers.set("job", next_snapshot=1),
+    "branch": lambda table: table.branches.create("dev"),
+    "tag": lambda table: table.tags.create("v1"),
+    "statistics": lambda table: table.analyze(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_neither_consumers_nor_references_are_created_where_the_table_was(catalog, orders, call):
+    catalog.rename_table("shop.orders", "shop.moved")
+    with pytest.raises(lake.NotFoundError, match=IS_GONE):
+        CALLS[call](orders)
+    assert not orders.consumers.list()
+    catalog.create_table("shop.orders", COLUMNS)
+    if call != "tag":  # a table without snapshots has nothing to tag
+        CALLS[call](catalog.table("shop.orders"))
+
+
 def test_messages_of_a_renamed_table_are_committed_under_its_new_name_only(catalog, orders):
     messages = prepared(orders)
     moved = catalog.rename_table("shop.orders", "shop.moved")
