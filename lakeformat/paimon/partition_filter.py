@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,8 @@ __all__ = [
     "without_padding",
 ]
 
+_DAY = re.compile(r"[0-9]{8}")
+"""A day such as 20240131. As a number of days since 1970 it is after the year 9999."""
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
 
@@ -137,6 +140,12 @@ def _value(value: Any, field: DataField, default: str) -> pa.Array:
     value that the column cannot hold exactly.
     """
     text = None if value is None or value == default else _as_text(value)
+    is_date = isinstance(field.type, AtomicType) and field.type.name is TypeName.DATE
+    if text is not None and is_date and _DAY.fullmatch(text):
+        raise InvalidRequestError(
+            f"{value!r} is not a value of the partition column {field.name!r}, which is DATE: "
+            "write it as '2024-01-31'"
+        )
     try:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
     except LakeError as reason:

@@ -300,6 +300,8 @@ class TestPartitionValues:
             ("VARCHAR(2)", "abc"),
             ("DECIMAL(10, 2)", "1.005"),
             ("DATE", "soon"),
+            ("DATE", "20240131"),
+            ("DATE", 20240131),
         ],
     )
     def test_a_value_the_column_cannot_hold_is_refused(self, tmp_path, kind, value):
