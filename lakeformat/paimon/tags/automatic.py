@@ -15,6 +15,7 @@ from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
+    read_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
 )
@@ -69,7 +70,15 @@ def create_due(
     made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
     gone = _surplus(handle, mode, [due for due in made if dry_run])
     if gone:
-        delete(handle, gone, force=True, dry_run=dry_run, on_progress=on_progress)
+        # A dry run has not created the tags that would be deleted at once.
+        delete(
+            handle,
+            gone,
+            force=True,
+            missing_ok=dry_run,
+            dry_run=dry_run,
+            on_progress=on_progress,
+        )
     return AutomaticTagsReport(
         table=handle.uri,
         created=tuple(due.name for due in made),
@@ -160,14 +169,11 @@ def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[s
         tags = [tag for tag in tags if not is_protection(tag.name)]
     else:
         tags = [tag for _, tag in _automatic(handle, period_of(handle.options))]
-    names = [tag.name for tag in tags]
-    names += [due.name for due in coming if due.name not in names]
-    by_name = {tag.name: tag for tag in tags}
-    return [
-        name
-        for name in surplus(names, most)
-        if name in by_name and not branches_from(handle, by_name[name].snapshot)
-    ]
+    new = {
+        due.name: read_snapshot(handle.storage, handle.layout, due.snapshot_id) for due in coming
+    }
+    by_name = {tag.name: tag.snapshot for tag in tags if tag.name not in new} | new
+    return [name for name in surplus([*by_name], most) if not branches_from(handle, by_name[name])]
 
 
 def _snapshots_after(handle: TableHandle, number: int) -> Iterator[Snapshot]:

@@ -323,6 +323,35 @@ def test_automatic_tags_are_made_once_and_the_oldest_go():
     assert [tag.snapshot_id for tag in tags.list()] == [2, 4]
 
 
+def test_a_dry_run_lists_a_due_tag_that_would_be_deleted_at_once():
+    rows = KeyedRows(
+        {
+            "tag.automatic-creation": "process-time",
+            "tag.creation-period": "hourly",
+            "tag.num-retained-max": "1",
+        }
+    )
+    tags = rows.table.tags
+    hourly(rows, 1.5, 2.5)
+    plan = tags.create_due(dry_run=True)
+    assert (plan.deleted, names(rows.table)) == (("1970-01-01 00",), [])
+    report = tags.create_due()
+    assert (report.created, report.deleted) == (plan.created, plan.deleted)
+
+
+def test_a_dry_run_counts_a_batch_tag_at_its_new_place():
+    rows = KeyedRows({"tag.automatic-creation": "batch", "tag.num-retained-max": "1"})
+    tags = rows.table.tags
+    rows.commit(("+I", 1, "a"))
+    [batch] = tags.create_due().created
+    rows.commit(("+I", 1, "b"))
+    tags.create("v2")
+    rows.commit(("+I", 1, "c"))
+    plan = tags.create_due(dry_run=True)
+    assert (plan.created, plan.deleted) == ((batch,), ("v2",))
+    assert tags.create_due().deleted == plan.deleted
+
+
 def test_automatic_tags_by_watermark_wait_for_one():
     rows = KeyedRows({"tag.automatic-creation": "watermark"})
     rows.commit(("+I", 1, "a"))
