@@ -182,8 +182,9 @@ class ConsumerLag:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the next snapshot of the consumer, and the number of snapshots left to read.
 
-        Return None if more than ``max_behind`` are left, or if there is no such consumer. Raise
-        ``InvalidRequestError`` if the next snapshot has expired.
+        Return None if more than ``max_behind`` are left, if there is no such consumer, or if a
+        rollback removed the snapshot up to which it has read. Raise ``InvalidRequestError`` if the
+        next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:
@@ -191,6 +192,8 @@ class ConsumerLag:
         if found.is_stale:
             raise fell_behind(name, self.consumer, found.position)
         if found.behind > self.max_behind:
+            return None
+        if table.since(found.position, found.position).rewound:
             return None
         return {
             "table": name,

@@ -160,6 +160,26 @@ def test_a_consumer_that_has_caught_up_is_found(tmp_path):
     assert (found["next_snapshot"], found["behind"]) == (3, 0)
 
 
+@pytest.mark.parametrize("format_name", ["paimon", "iceberg"])
+def test_a_consumer_whose_snapshots_a_rollback_removed_has_not_caught_up(tmp_path, format_name):
+    catalog = lake.open_catalog(str(tmp_path), format=format_name)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    lag = ConsumerLag(consumer="job")
+    table.consumers.set("job", next_snapshot=1)
+    assert lag.check("shop.orders", table) is not None, "no snapshot yet"
+    for number in (1, 2, 3):
+        table.write(pa.table({"id": [number]}))
+    table.consumers.set("job", after=table.position())
+    assert lag.check("shop.orders", table) is not None
+
+    as_latest = {"as_latest": False} if format_name == "paimon" else {}
+    table.rollback(snapshot=table.snapshots()[0].id, **as_latest)
+    assert lag.check("shop.orders", table) is None
+    table.consumers.set("job", after=table.position())
+    assert lag.check("shop.orders", table) is not None
+
+
 def test_a_compaction_is_due_if_its_rules_choose_files():
     found = CompactionNeeded().check("shop.orders", opened("many_files"))
     assert found is not None
