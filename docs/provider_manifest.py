@@ -15,7 +15,7 @@ __all__ = ["provider_manifest"]
 ROOT = Path(__file__).resolve().parent.parent
 _HEAD = "# Written by docs/generate.py from provider_info.py: change the code, then run it.\n"
 # Seconds since 1970 of the release; packages built from one source are then equal.
-_RELEASED = 1_795_910_400
+_RELEASED = 1_795_996_800
 
 
 def provider_manifest() -> str:

@@ -19,7 +19,7 @@ VALUES = yaml.safe_load((FOLDER / "values.yaml").read_text())
 MANIFESTS = [*yaml.safe_load_all((FOLDER / "spark.yaml").read_text())]
 APPLICATION = yaml.safe_load((FOLDER / "compact-orders.yaml").read_text())
 SCHEMA = "CHART_SCHEMA"
-IMAGES = {"lake-airflow:0.3.0", "lake-spark:0.3.0"}
+IMAGES = {"lake-airflow:0.4.0", "lake-spark:0.4.0"}
 
 
 def secrets_of_the_page():
