@@ -279,13 +279,16 @@ def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
 
 
 def _as_float(value: Any, limit: float) -> Any:
-    """Return a decimal, and each decimal in an array, as the nearest float."""
+    """Return a decimal, and each decimal in an array, as the nearest float. Raise
+    ``OverflowError`` for a number from ``limit`` on.
+    """
     if isinstance(value, list):
         return [_as_float(each, limit) for each in value]
-    if not isinstance(value, Decimal):
+    if not isinstance(value, Decimal | float):
         return value
     found = float(value)
-    if abs(found) >= limit and value.is_finite():
+    is_finite = value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+    if abs(found) >= limit and is_finite:
         raise OverflowError(f"{value:.6g} is too large for the type of the column")
     return found
 
@@ -339,7 +342,7 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
         if is_float:
             limit = _TOO_LARGE[items.bit_width]
             values = tuple(
-                _as_float(each, limit) if isinstance(each, Decimal | list) else each
+                _as_float(each, limit) if isinstance(each, Decimal | float | list) else each
                 for each in values
             )
         elif wanted.is_cast and pa.types.is_string(items):

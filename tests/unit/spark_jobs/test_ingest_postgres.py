@@ -414,13 +414,20 @@ def test_numbers_of_many_digits_become_the_nearest_double(read):
     assert found == [1e75, 1.000001]
 
 
-@pytest.mark.parametrize(("number", "type"), [("1e39", "FLOAT"), ("-1e400", "DOUBLE")])
+@pytest.mark.parametrize(
+    ("sql_type", "number", "type"),
+    [
+        ("NUMERIC", "1e39", "FLOAT"),
+        ("NUMERIC", "-1e400", "DOUBLE"),
+        ("DOUBLE PRECISION", "-1e39", "FLOAT"),
+    ],
+)
 @pytest.mark.parametrize("is_cast", [False, True])
-def test_a_number_beyond_a_float_is_refused(read, number, type, is_cast):
+def test_a_number_beyond_a_float_is_refused(read, sql_type, number, type, is_cast):
     more = {"casts": {"value": type}} if is_cast else {"type": type}
     message = r"'value' does not fit the type .* is too large for the type .* Change the value"
     with pytest.raises(lake.InvalidRequestError, match=message):
-        read("NUMERIC", [number], **more)
+        read(sql_type, [number], **more)
 
 
 def test_a_number_in_an_array_beyond_a_float_is_refused(read):
