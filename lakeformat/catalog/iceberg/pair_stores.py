@@ -107,17 +107,17 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     metadata, raise ``CorruptTableError`` if it is named ``<name>_change_``; with any other name it
     is kept.
     """
-    base = base_store_of(metastore, name)
-    if base is not None:
-        raise UnsupportedError(
-            f"table '{name}' is the change store of the Mixed table '{base}', so it is not dropped "
-            f"alone: drop '{base}', which drops both stores"
-        )
     properties = _properties(metastore, name)
     if (location := properties.get(HIVE_LOCATION)) is not None:
         raise UnsupportedError(
             f"table '{name}' is a store of a Mixed-Hive table of Amoro: its property "
             f"{HIVE_LOCATION!r} is {location!r}. Nothing was dropped: drop the table with Amoro"
+        )
+    base = base_store_of(metastore, name)
+    if base is not None:
+        raise UnsupportedError(
+            f"table '{name}' is the change store of the Mixed table '{base}', so it is not dropped "
+            f"alone: drop '{base}', which drops both stores"
         )
     change = _named_change_store(metastore, name, properties)
     if change is None or not _exists(metastore, change):

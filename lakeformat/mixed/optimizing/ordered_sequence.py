@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 __all__ = ["ChangeGroup", "ordered_sequence"]
 
@@ -33,14 +34,14 @@ def ordered_sequence(
     the later files still count, because one of them may have a low transaction.
     """
     ordered = sorted(groups)
+    lowest = [*accumulate((each.transaction for each in reversed(ordered)), min)][::-1]
     found, files, highest = None, 0, -1
-    for place, each in enumerate(ordered):
+    for place, each in enumerate(ordered, 1):
         files += each.files
         highest = max(highest, each.transaction)
         if files > most_files or (before is not None and each.sequence >= before):
             break
-        later = ordered[place + 1 :]
-        is_last = not later or later[0].sequence > each.sequence
-        if is_last and all(highest < other.transaction for other in later):
+        is_end = place == len(ordered)
+        if is_end or (ordered[place].sequence > each.sequence and highest < lowest[place]):
             found = each.sequence
     return found

@@ -165,11 +165,10 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     ]
     ranges = VersionRanges.of(state.version, (base, change))
     upto = select(newer, None)
-    while upto is not None and state.version is not None:
-        needed = _first_needed(newer, upto, ranges)
-        if needed is None:
-            break
-        upto = select(newer, needed)
+    if state.version is not None:
+        for first, end in reversed(_broken_windows(newer, ranges)):
+            if upto is not None and first <= upto < end:
+                upto = select(newer, first)
     newer = [] if upto is None else [each for each in newer if each.sequence <= upto]
     rows = [
         *base_files(state.base, base),
@@ -189,9 +188,10 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     return NodesToMerge(splits, [each for each in deletes if each.path not in applied])
 
 
-def _first_needed(changes: Sequence[StoreFile], upto: int, ranges: VersionRanges) -> int | None:
-    """Return the lowest sequence number of the deletes up to ``upto`` that may delete a later
-    insert, because they may have a larger version; None if there are none.
+def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list[tuple[int, int]]:
+    """Return disjoint windows of sequence numbers, sorted, each as its first number and the number
+    after it. A merge up to a number in a window merges a delete without a later insert that it may
+    delete, because the delete may have a larger version.
 
     A delete that came with an insert does not count: the insert, or a row with a larger version,
     still hides the later insert after a merge. A file has other deletes only if its writers have
@@ -201,20 +201,21 @@ def _first_needed(changes: Sequence[StoreFile], upto: int, ranges: VersionRanges
     for each in changes:
         count = each.split.file.record_count or 0
         others[_written(each)] += count if each.kind is FileKind.CHANGE_DELETE else -count
-    deletes = [
-        each
-        for each in changes
-        if each.sequence <= upto and each.kind is FileKind.CHANGE_DELETE and others[_written(each)]
-    ]
-    later = [each for each in changes if each.sequence > upto and each.kind is FileKind.INSERT]
-    of_nodes = _by_node(deletes)
-    needed = [
-        delete.sequence
-        for values, nodes in _by_node(later).items()
+    of_nodes = _by_node(
+        each for each in changes if each.kind is FileKind.CHANGE_DELETE and others[_written(each)]
+    )
+    windows = sorted(
+        window
+        for values, nodes in _by_node(x for x in changes if x.kind is FileKind.INSERT).items()
         for node, inserts in nodes.items()
-        for delete in ranges.may_be_larger(_sharing_keys(of_nodes, values, node), inserts)
-    ]
-    return min(needed, default=None)
+        for window in ranges.hidden(_sharing_keys(of_nodes, values, node), inserts)
+    )
+    found: list[tuple[int, int]] = []
+    for first, end in windows:
+        if found and first < found[-1][1]:
+            first, end = found[-1][0], max(end, found.pop()[1])
+        found.append((first, end))
+    return found
 
 
 def _written(file: StoreFile) -> tuple[object, ...]:

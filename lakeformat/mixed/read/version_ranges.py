@@ -8,8 +8,10 @@ the same way an optimizing finds the deletes that it must not merge before later
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from lakeformat.iceberg.read.entry_columns import EntryColumns
@@ -54,6 +56,31 @@ class VersionRanges:
         bounds: list[Any] = [None if each.has_nulls else each.lower for each in of_inserts]
         least = None if None in bounds else min(bounds)
         return tuple(each for each in files if _may_exceed(self.by_path[each.path], least))
+
+    def hidden(
+        self, deletes: Iterable[StoreFile], inserts: Iterable[StoreFile]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the sequence number of each delete file that may have a larger version than an
+        insert with a larger number, and the largest number of such an insert.
+        """
+        ordered = sorted(inserts, key=lambda each: each.sequence, reverse=True)
+        # The smallest version of each insert and all later ones, from the last insert on.
+        least = [*accumulate((_least(self.by_path[each.path]) for each in ordered), min)][::-1]
+        ordered.reverse()
+        for each in deletes:
+            of = self.by_path[each.path]
+            if not of.has_values:  # a null is the smallest version
+                continue
+            count = len(least) if of.upper is None else bisect_left(least, (1, of.upper))
+            if count and ordered[count - 1].sequence > each.sequence:
+                yield each.sequence, ordered[count - 1].sequence
+
+
+def _least(of: KeyRange) -> tuple[int, Any]:
+    """Return the smallest version in a range of a file, in an order with an unknown one and null
+    first.
+    """
+    return (0, 0) if of.has_nulls or of.lower is None else (1, of.lower)
 
 
 def _may_exceed(of: KeyRange, least: Any) -> bool:
