@@ -55,7 +55,8 @@ class OwnRecords:
     def has_all_snapshots(self) -> bool:
         """True if the table still has each snapshot since its creation, so that none has expired.
 
-        A record that names no snapshot of such a table belongs to another table.
+        If so, a record belongs to another table if this table has none of the snapshots that the
+        record names.
         """
         return all(map(_has_all_snapshots, self._stores()))
 

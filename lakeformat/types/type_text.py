@@ -134,7 +134,10 @@ def type_from_json(value: Any) -> DataType:
         )
     words = value["type"].upper().split()
     if not words or words[0] not in _CONSTRUCTED:
-        raise _UnknownTypeError(f"not a constructed type: {value['type']!r}", value["type"])
+        known = ", ".join(sorted(_CONSTRUCTED))
+        raise _UnknownTypeError(
+            f"unknown type {value['type']!r}: a type in JSON is one of {known}", value["type"]
+        )
     try:
         constructed = _constructed_from_json(words[0], value)
     except KeyError as missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes the files of messages, if no branch of the table refers to them."""
+"""Deletes the files of commit messages; refuses if a branch of the table refers to any of them."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ class FirstValue(PositionState):
 class FirstNonNullValue(FirstValue):
     """The state of ``first_non_null_value``: the first value that is not null.
 
-    After this value, newer rows do not change the state. A late row, which is older than the state,
-    replaces the value, even by null.
+    After this value, newer rows do not change the state. An older row that arrives late replaces
+    it: if the value of that row is null, the state becomes null.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
