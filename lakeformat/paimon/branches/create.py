@@ -15,7 +15,7 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
 from lakeformat.paimon.branches.observed import observe_branch
-from lakeformat.paimon.commit.same_table import require_there
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name
@@ -124,8 +124,9 @@ def _text(name: str) -> str:
 
 
 def _work(handle: TableHandle, origin: Origin | None) -> Creation:
+    newest = require_same_table(handle)
     if origin is None:
-        return Creation(None, None, require_there(handle))
+        return Creation(None, None, newest)
     return Creation(origin.tag, origin.snapshot, origin.snapshot.schema_id)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.commit.same_table import require_there
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.consumers.progress import available_ids
 from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
@@ -112,10 +112,9 @@ class TableConsumers(AnyTableConsumers[Consumer]):
                 f"next_snapshot must be at least {FIRST_SNAPSHOT_ID}, the lowest number of a "
                 f"snapshot, got {number}"
             )
+        require_branch_still(self._handle.storage, self._handle.layout)
+        require_same_table(self._handle)
         ids = available_ids(self._handle)
-        if not ids:
-            require_branch_still(self._handle.storage, self._handle.layout)
-            require_there(self._handle)
         earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
         if number < earliest:
             raise InvalidRequestError(

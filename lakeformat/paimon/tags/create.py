@@ -64,10 +64,11 @@ def create(
     """Create a tag of the snapshot ``origin``; with ``exist_ok`` an existing tag is kept.
 
     Raise AlreadyExistsError without ``exist_ok`` for an existing tag, and CommitConflictError if
-    the snapshot is being deleted.
+    the snapshot is being deleted. Raise NotFoundError if the table was dropped or created again.
     """
     check_new_file_name_part("tag name", name)
     require_allowed(handle, Operation.TAG)
+    require_same_table(handle)
     there = read_tag_if_present(handle.storage, handle.layout, name)
     if there is None:
         _refuse_second_automatic(handle, name, origin)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.retried_reads import look_again
@@ -58,9 +59,11 @@ def delete(
     snapshots, tags or branches need are kept. Raise InvalidRequestError without ``force`` for a tag
     in use, and always for a tag without which an expiry could delete files that a rollback
     restored. Raise NotFoundError without ``missing_ok`` for a missing tag. In the report's reason,
-    ``why`` follows "deleted"; if there is no tag to delete, the reason begins with ``none``.
+    ``why`` follows "deleted"; if there is no tag to delete, the reason begins with ``none``. Raise
+    NotFoundError if the table was dropped or created again.
     """
     require_allowed(handle, Operation.TAG)
+    require_same_table(handle)
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequestError(

@@ -108,6 +108,11 @@ LOOKS: dict[str, Callable[[lake.Table], object]] = {
     "orphans": lambda table: table.remove_orphans(),
     "rollback": lambda table: table.rollback(snapshot=1, dry_run=True),
     "cut": lambda table: table.rollback(snapshot=1, as_latest=False, dry_run=True),
+    "tag": lambda table: table.tags.create("v1"),
+    "deleted tag": lambda table: table.tags.delete("v0", missing_ok=True),
+    "expired tags": lambda table: table.tags.expire(),
+    "branch": lambda table: table.branches.create("dev"),
+    "consumer": lambda table: table.consumers.set("job", next_snapshot=1),
 }
 
 
