@@ -15,10 +15,10 @@ __all__ = ["api_pages"]
 
 _KINDS = ("hooks", "operators", "sensors", "triggers")
 _OTHER_NAMES = (
-    "These are the hooks, operators, sensors, triggers, decorators and notifiers of the provider.",
-    "[Templates](../templates.md) and [assets](../assets.md) describe the other names, such as",
-    "`lake_dags` and `lake_asset`. In a DAG, `lake_job_task` and `lake_commit_task` are the",
-    "decorators `@task.lake_job` and `@task.lake_commit`.",
+    "The names are the hooks, operators, sensors, triggers, decorators and notifiers of the",
+    "provider. [Templates](../templates.md) and [assets](../assets.md) describe its other names,",
+    "such as `lake_dags` and `lake_asset`. In a DAG, `lake_job_task` and `lake_commit_task` are",
+    "the decorators `@task.lake_job` and `@task.lake_commit`.",
 )
 
 

@@ -404,7 +404,8 @@ _RECOVERIES = (
     ),
     Row(
         "46",
-        "a retry after the snapshots of its commit user have expired",
+        "a retry, with the [start of the first attempt](library.md#write-and-read), after the "
+        "snapshots of its commit user have expired",
         "the commit is never added twice; a retry that cannot decide fails",
         (
             f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
