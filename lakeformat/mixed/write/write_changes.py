@@ -257,8 +257,8 @@ def _require_same_partitions(pair: LoadedPair) -> None:
             f"the stores of {pair.base.places.uri}, a Mixed table, are partitioned differently: by "
             f"{', '.join(base) or 'nothing'} in the base store, by {', '.join(change) or 'nothing'}"
             f" in {pair.change.places.uri}. Nothing was written, because merged rows and changes "
-            "would have no partition in common: with the program that changed one of them, "
-            "give both the same default partition spec"
+            "would have no partition in common. Give both stores the same default partition spec, "
+            "with the program that changed the spec of one store"
         )
 
 

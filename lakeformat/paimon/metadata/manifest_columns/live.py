@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the live files of a snapshot: each DELETE cancels the ADD of its file, all at once."""
+"""Finds the live files of a snapshot: each DELETE cancels the ADD of its file. All entries are
+processed together, not one by one.
+"""
 
 from __future__ import annotations
 
