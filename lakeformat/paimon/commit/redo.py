@@ -57,7 +57,7 @@ class Redo:
         """Return the newest earlier commit of the user, and the snapshots after it, newest first.
 
         The commit is None if a rollback removed it. Raise InvalidRequestError if a snapshot that
-        may be the commit has expired. The search goes on below the number ``commit.replaces``:
+        may be the commit has expired. The search continues below the number ``commit.replaces``:
         after a rollback, a late attempt of the earlier run may have a lower snapshot number.
         """
         later: list[Snapshot] = []
