@@ -164,7 +164,9 @@ class LeftPlaces:
         self._unsorted.append((_pairs(keys, partitions), places))
 
     def find(self, keys: Positions, partitions: Positions) -> Places:
-        """Return the place of each key in a partition; ``NOWHERE`` if the key never left it."""
+        """Return the place that was added last for each pair of a key and a partition; ``NOWHERE``
+        for a pair without a place.
+        """
         found = np.full(len(keys), NOWHERE, np.int64)
         asked = np.flatnonzero(self._has_left[keys])
         if not len(asked):
