@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lakeformat.iceberg.arrow_types import to_arrow_field
@@ -98,7 +99,9 @@ class _NodeChangesReader:
             return
         codes, is_known = self._kinds(rows, is_insert)
         for each in self.asked.filters:
-            is_known &= each.mask(rows).to_numpy(zero_copy_only=False)
+            is_known &= pc.fill_null(each.mask(rows), fill_value=False).to_numpy(
+                zero_copy_only=False
+            )
         chosen = rows.filter(array_of(is_known))
         kinds = _KINDS.take(pa.array(codes[is_known]))
         names = [each.name for each in self.asked.result_fields]

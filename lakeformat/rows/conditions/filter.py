@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -267,14 +268,25 @@ def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Pred
     below, above = beside
     match op:
         case Op.EQUAL:
-            return Constant(value=False)
+            return _of_every_value(column, field, is_met=False)
         case Op.LESS | Op.LESS_EQUAL if above is not None:
-            return Constant(value=False) if below is None else Compare(column, Op.LESS_EQUAL, below)
+            if below is None:
+                return _of_every_value(column, field, is_met=False)
+            return Compare(column, Op.LESS_EQUAL, below)
         case Op.GREATER | Op.GREATER_EQUAL if below is not None:
             if above is None:
-                return Constant(value=False)
+                return _of_every_value(column, field, is_met=False)
             return Compare(column, Op.GREATER_EQUAL, above)
-    return Not(IsNull(column))
+    return _of_every_value(column, field, is_met=True)
+
+
+def _of_every_value(column: str, field: DataField, *, is_met: bool) -> Compare:
+    """Return a comparison that every value of a column of numbers meets, or none if not ``is_met``;
+    it is unknown for null.
+    """
+    beside = neighbours(Decimal("-Infinity"), field)
+    assert beside is not None, "a column of integers or decimals"
+    return Compare(column, Op.GREATER_EQUAL if is_met else Op.LESS, beside[1])
 
 
 def _bound_list(
@@ -290,7 +302,7 @@ def _bound_list(
             if neighbours(value, field) is None:
                 raise
     if not literals:  # values that the column can never have
-        return Not(IsNull(column)) if is_negated else Constant(value=False)
+        return _of_every_value(column, field, is_met=is_negated)
     found = IsIn(column, tuple(literals))
     return Not(found) if is_negated else found
 

@@ -47,6 +47,14 @@ def as_rows(state: dict[tuple[Any, ...], Any]) -> list[tuple[Any, ...]]:
     return sorted((*key, value) for key, value in state.items())
 
 
+def test_a_condition_on_changes_does_not_find_rows_with_null(aged):
+    begin = aged.table.position()
+    rows = [(1, "x", "a"), (2, "x", None), (3, "x", "b")]
+    aged.table.write(pa.table([*zip(*rows, strict=True)], schema=COLUMNS))
+    found = aged.table.changes(begin, where="v <> 'a'")
+    assert listed(found) == [("+U", 3, "x", "b")]
+
+
 def test_changes_have_their_kinds_and_their_order(aged):
     aged.write((1, "x", "a"))
     begin = aged.table.position()

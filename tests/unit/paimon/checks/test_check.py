@@ -151,6 +151,25 @@ def test_nulls_break_only_not_null(orders):
     assert report.failed == ()
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "amount < 3000000000",
+        "amount <> 1.5",
+        "amount NOT IN (1.5)",
+        "amount BETWEEN 0 AND 1e10",
+        "NOT amount = 1.5",
+        "NOT amount > 3000000000",
+    ],
+)
+def test_nulls_are_unknown_also_beside_a_number_that_the_column_cannot_have(orders, condition):
+    orders.write(rows((1, "new", 5), (2, "new", None)))
+    assert orders.check(conditions=[condition]).failed == ()
+    assert orders.check(conditions=[f"NOT ({condition})"]).checks[0].bad_rows == 1
+    assert orders.scan(where=condition).to_arrow()["id"].to_pylist() == [1]
+    assert orders.scan(where=f"NOT ({condition})").count() == 0
+
+
 @pytest.mark.parametrize(("values", "bad_rows"), [(["new", None], 1), ([None], 2), ([], 2)])
 def test_a_null_among_the_accepted_values_accepts_no_other_value(orders, values, bad_rows):
     orders.write(rows((1, "new", 5), (2, "old", 5), (3, None, 5)))
