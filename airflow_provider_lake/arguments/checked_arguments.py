@@ -48,8 +48,8 @@ class CheckedArguments:
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
     _never_missing: ClassVar[tuple[str, ...]] = ("older_than", "overwrite", "read_snapshot")
-    """The arguments that must not be None if they are the result of another task, because their
-    default would change the work of this task.
+    """The arguments that must not be None if they are a template or the result of another task,
+    because their default would change the work of this task.
     """
     _before: Mapping[str, object] = MappingProxyType({})
     """The values of arguments before rendering, by name: templates, or references to results of
@@ -214,14 +214,20 @@ class CheckedArguments:
             return
         parts = value.split(".")[:2] if name in self._tables_named else [value]
         if _NONE in parts:
-            raise LakeArgumentError(
-                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
-                "its template uses is missing in this run. Correct the template, or give it "
-                "a default"
-            )
+            raise self._missing_in_run(name, value)
+
+    def _missing_in_run(self, name: str, value: object) -> LakeArgumentError:
+        return LakeArgumentError(
+            f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that its "
+            "template uses is missing in this run. Correct the template, or give it a default"
+        )
 
     def _refuse_missing(self, name: str, before: object) -> None:
-        """Raise ``LakeArgumentError`` if an argument that is None is the result of a task."""
+        """Raise ``LakeArgumentError`` if an argument that is None is the result of a task, or of a
+        template that is rendered to a Python value.
+        """
+        if is_template(before):
+            raise self._missing_in_run(name, None)
         for task, _ in sources_of(before)[:1]:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "

@@ -409,6 +409,17 @@ def test_a_moment_that_a_native_template_renders_is_taken(warehouse):
     assert task._given()["older_than"] == "2024-01-31T11:00:00+00:00"
 
 
+@pytest.mark.parametrize("name", ["overwrite", "read_snapshot"])
+def test_a_native_template_that_renders_to_none_does_not_choose_the_default(warehouse, name):
+    with DAG("d", schedule=None, render_template_as_native_obj=True):
+        task = LakeIngestOperator(
+            task_id="i", table="a.b", source="in/*", **{name: "{{ params.missing }}"}
+        )
+    task.render_template_fields({"params": {"missing": None}})
+    with pytest.raises(LakeArgumentError, match=f"argument '{name}' renders to None: the value"):
+        task.execute(task_context())
+
+
 def test_arguments_are_asked_together_once_more_when_they_are_rendered(warehouse):
     task = LakeTagOperator(task_id="t", table="a.b", action="{{ value }}", tag="v1", snapshot=1)
     task.render_template_fields({"value": "delete"})
