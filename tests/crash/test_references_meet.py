@@ -14,7 +14,7 @@ import lakeformat as lake
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.testing import CrashableStorage
-from tests.crash.test_references import filled, opened, rows
+from tests.crash.test_references import filled, opened, rows, write
 from tests.expired import missing
 from tests.sampling import IS_WHOLE, sampled_moments
 
@@ -124,6 +124,32 @@ def test_a_branch_that_expires_while_main_gets_it_leaves_main_whole(changelogs_a
         assert told is not None or there[-1] == 8, storage.log[at - 1]
         refused.add(told is not None)
     assert refused == {True, False} or not IS_WHOLE
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_rollback_while_main_gets_a_branch_is_not_undone(writes):
+    """Main has what the rollback left and, if it ``writes``, the commit after it."""
+
+    def cut(table: lake.Table) -> None:
+        table.rollback(snapshot=5, force=True, as_latest=False)
+        if writes:
+            write(table, "after the rollback")
+
+    start = filled()
+    alone = start.reopened()
+    fast_forward(opened(alone))
+    met = [call for call in alone.log if IS_WHOLE or "snapshot-" in call.path]
+    assert {call.operation for call in met} >= {"read", "create"}
+    for call in met:
+        storage = Meeting(start, call.number, cut)
+        with suppress(*POSSIBLE):
+            fast_forward(opened(storage))
+        assert storage.met
+        assert storage.refused is None, call
+        there = [snapshot.id for snapshot in opened(storage).snapshots()]
+        assert there == ([5, 6] if writes else [5]), call
+        assert ("1:after the rollback" in rows(opened(storage))) == writes, call
+        complete(storage)
 
 
 @pytest.mark.sampled(3)

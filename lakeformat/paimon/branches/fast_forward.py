@@ -2,8 +2,9 @@
 """Fast-forwards main to a branch, if main has no commits that the branch lacks.
 
 The snapshots that main lacks are published on main one by one, each only if main has no snapshot
-with its number. After each of them main is at a complete state of the branch. After an
-interruption, repeat the call to continue.
+with its number. A snapshot is deleted again if a rollback has removed the one before it. After each
+of them main is at a complete state of the branch. After an interruption, repeat the call to
+continue.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.paimon.branches.create import refuse_inside_branch
+from lakeformat.paimon.commit.publish import check_place
+from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.consumers.progress import FORWARDING
 from lakeformat.paimon.deletion import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -38,7 +41,7 @@ from lakeformat.paimon.metadata.tag import delete_tag, read_tag, tag_names
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage import Storage
-from lakeformat.tables.create_once import create_or_find
+from lakeformat.tables.create_once import PublishOutcome, create_or_find
 from lakeformat.tables.reference_reports import FastForwardReport
 
 __all__ = ["ForwardPlan", "fast_forward"]
@@ -50,6 +53,8 @@ _log = logging.getLogger(__name__)
 class ForwardPlan:
     """The ids of snapshots and schemas, and the names of tags, that only the branch has."""
 
+    head: Snapshot | None
+    """The newest snapshot of main; None if main has no snapshot."""
     snapshots: Sequence[int]
     schemas: Sequence[int]
     tags: Sequence[str]
@@ -59,8 +64,8 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     """Publish a branch's snapshots, schemas and tags on main.
 
     Raise NotFoundError if the branch does not exist, and InvalidRequestError in the cases of
-    ``plan_forward``. Raise CommitConflictError if meanwhile another program commits to main, or
-    expires snapshots or deletes tags of the branch.
+    ``plan_forward``. Raise CommitConflictError if meanwhile another program commits to main or
+    rolls it back, or expires snapshots or deletes tags of the branch.
     """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
@@ -97,7 +102,7 @@ def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
         raise _refused(handle, source, "the branch has no snapshot: write to it first")
     head = latest_snapshot(storage, main)
     newer = _newer(handle, source, theirs, head)
-    return ForwardPlan(newer, _schemas(handle, source), _tags(handle, source))
+    return ForwardPlan(head, newer, _schemas(handle, source), _tags(handle, source))
 
 
 def _newer(
@@ -206,8 +211,9 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
     for number in plan.schemas:
         _publish(storage, source.schema(number), main.schema(number))
     with _kept(replace(handle, layout=source), plan.snapshots):
+        head = plan.head
         for number in plan.snapshots:
-            _publish(storage, source.snapshot(number), main.snapshot(number))
+            head = _publish_snapshot(handle, source, number, head)
     if plan.snapshots:
         write_hints(storage, main, plan.snapshots[-1])
     for name in plan.tags:
@@ -229,6 +235,27 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
         yield
     finally:
         delete_consumer(storage, layout, FORWARDING)
+
+
+def _publish_snapshot(
+    main: TableHandle, source: TableLayout, number: int, head: Snapshot | None
+) -> Snapshot:
+    """Copy a snapshot of the branch to main, and return it; ``head`` is the snapshot before it.
+
+    If a rollback has removed ``head`` from main meanwhile, delete the copy and raise
+    CommitConflictError: otherwise the copy would undo the rollback.
+    """
+    snapshot = read_snapshot(main.storage, source, number)
+    _publish(main.storage, source.snapshot(number), main.layout.snapshot(number))
+    if check_place(main, snapshot, SnapshotDelta(), head) is not PublishOutcome.COMMITTED:
+        raise CommitConflictError(
+            f"{main.uri} was rolled back or changed during its fast-forward to branch "
+            f"{source.branch!r}: snapshot {number} of the branch does not follow the newest "
+            "snapshot of main any more. Main is intact, at a complete snapshot. Run the "
+            "fast-forward again if main should have the commits of the branch: if main cannot "
+            "receive them any more, the error names the reason"
+        )
+    return snapshot
 
 
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
