@@ -11,7 +11,7 @@ import logging
 import shutil
 from collections.abc import Mapping
 
-from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError
+from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError, NotFoundError
 from lakeformat.storage.base import LARGE_FILE, FileInfo, Storage
 from lakeformat.storage.digest import content_digest
 from lakeformat.types.sentence import sentence
@@ -37,7 +37,8 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
     Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
-    deleted, and ``old`` is kept.
+    deleted, and ``old`` is kept. Raise ``NotFoundError`` if another call of this move already
+    deletes ``old``; then all copies are kept.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)
@@ -49,6 +50,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     try:
         copying.copy(files)
     except (AlreadyExistsError, CommitConflictError):
+        copying.require_unfinished(files)
         copying.undo()
         raise
 
@@ -97,6 +99,23 @@ class _Copying:
             if name.startswith(inside):
                 self._publish(name)
         self._require_unchanged(files)
+
+    def require_unfinished(self, files: Mapping[str, FileInfo]) -> None:
+        """Raise ``NotFoundError`` if another call of this move has begun to delete the old files.
+
+        That call deletes the files below ``last`` first, once the new directory has all of them.
+        Then the copies of this attempt may be the only ones.
+        """
+        storage, inside = self._storage, f"{self._last}/"
+        needed = {name for name in files if name.startswith(inside)}
+        if needed <= _content(storage, self._old).keys():
+            return
+        if needed <= _content(storage, self._new).keys():
+            raise NotFoundError(
+                f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}: another call of"
+                " this move is deleting the old directory. The new directory is complete: use it."
+                " If the old directory still has files once that call has ended, repeat the call."
+            )
 
     def undo(self) -> None:
         """Delete the copies of this attempt, newest first.

@@ -47,8 +47,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     finish the work. Nothing is deleted before the new directory is complete.
 
     Raise ``AlreadyExistsError`` if ``new`` has files that are not from this move, and
-    ``CommitConflictError`` if ``old`` changes meanwhile. Raise ``InvalidRequestError`` if one
-    directory is inside the other.
+    ``CommitConflictError`` if ``old`` changes meanwhile. Raise ``NotFoundError`` if another call of
+    this move is faster. Raise ``InvalidRequestError`` if one directory is inside the other.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)

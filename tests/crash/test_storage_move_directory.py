@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
-from lakeformat.errors import UnavailableError
+from lakeformat.errors import LakeError, NotFoundError, UnavailableError
 from lakeformat.storage.move_directory import move_directory
 from lakeformat.testing import CrashableStorage, Fault, PowerCut
 from lakeformat.testing.faults import kinds_for
@@ -29,6 +31,39 @@ def inside(storage: CrashableStorage, directory: str) -> dict[str, bytes]:
 
 def move(storage: CrashableStorage) -> None:
     move_directory(storage, "old", "new", last="schema")
+
+
+class Twins(CrashableStorage):
+    """Lets a second call make the whole move before one of the calls of the first."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self._at = at
+
+    def _call(self, operation, path, act, torn=None):
+        if len(self.log) + 1 == self._at:
+            self._at = 0
+            with suppress(NotFoundError):  # the first call has deleted originals already
+                move(self)
+        return super()._call(operation, path, act, torn)
+
+
+def filled(storage: CrashableStorage) -> CrashableStorage:
+    for path, content in FILES.items():
+        storage.create(f"old/{path}", content)
+    return storage
+
+
+def test_two_moves_at_once_bring_all_to_the_new_place():
+    calm = filled(CrashableStorage())
+    begin = len(calm.log)
+    move(calm)
+    for call in calm.log[begin:]:
+        storage = filled(Twins(call.number))
+        with suppress(LakeError):
+            move(storage)
+        assert inside(storage, "new") == FILES, call
+        assert storage.files("old") == {}, call
 
 
 def test_every_file_is_in_one_of_the_places_and_a_repeat_brings_all_to_the_new_one():

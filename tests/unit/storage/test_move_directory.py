@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.errors import AlreadyExistsError, CommitConflictError, InvalidRequestError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from lakeformat.storage import MemoryStorage
 from lakeformat.storage.move_directory import move_directory, mover
 
@@ -133,6 +138,35 @@ def test_a_commit_to_the_old_table_meanwhile_is_not_lost(storage, late, when):
     assert storage.files() == TABLE | {late: b"written meanwhile"}
     move(storage)
     assert storage.files() == MOVED | {late.replace("old", "new", 1): b"written meanwhile"}
+
+
+def test_a_second_call_that_finishes_the_move_keeps_its_files(storage):
+    """Also those that it took over from the first call."""
+    before(storage, "create", "new/schema/schema-1", lambda: move(storage))
+    with pytest.raises(NotFoundError, match=r"another call .* new directory is complete"):
+        move(storage)
+    assert storage.files() == MOVED
+
+
+def test_a_second_call_that_was_stopped_while_it_removed_is_finished(storage):
+    def stop() -> None:
+        storage.create("new/schema/schema-1", TABLE["old/schema/schema-1"])
+        storage.delete("old/schema/schema-0")
+
+    before(storage, "create", "new/schema/schema-1", stop)
+    with pytest.raises(NotFoundError, match=r"another call .* new directory is complete"):
+        move(storage)
+    move(storage)
+    assert storage.files() == MOVED
+
+
+def test_the_copies_of_a_table_that_is_dropped_meanwhile_are_deleted(storage):
+    before(
+        storage, "open_output", "new/snapshot/snapshot-1", lambda: storage.delete_directory("old")
+    )
+    with pytest.raises(CommitConflictError, match=r"another writer changed it"):
+        move(storage)
+    assert storage.files() == {}
 
 
 def test_a_try_that_was_stopped_while_it_removed_is_finished(storage):
