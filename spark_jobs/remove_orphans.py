@@ -48,7 +48,8 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted, JOB.operation)
     _require_taken_keys(table, wanted)
     since = wanted.staged_older_than
-    staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
+    # Both checks come before the first deletion: a refused run deletes nothing.
+    staged = [] if since is None else table.staged.discard(older_than=since, dry_run=True)
     name = f"remove orphans of {wanted.table}"
     with executor_of(wanted.engine, spark, name, unit="manifests or directories") as executor:
         report = table.remove_orphans(
@@ -60,6 +61,8 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
             external_paths=wanted.external_paths,
             executor=executor,
         )
+    if staged and not wanted.dry_run:
+        staged = table.staged.discard(older_than=since, dry_run=False)
     return Outcome(
         reason="; ".join([report.reason, *(_sentence(each) for each in staged)]),
         report={**report.to_dict(), "staged": [each.to_dict() for each in staged]},

@@ -129,7 +129,7 @@ def test_staged_rows_are_checked_and_published_by_the_commit_job_once(tmp_path):
     assert ids_of(table) == [1, 2, 2, 3]
 
 
-def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
+def table_with_old_staged_rows(tmp_path: Path) -> lake.IcebergTable:
     make_small_table(tmp_path / "shop/orders")
     (tmp_path / "rows.csv").write_text("id\n3\n")
     source = str(tmp_path / "rows.csv")
@@ -139,10 +139,41 @@ def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
         note = path.read_text()
         created = str(table.staged.list()[0].created_millis)
         path.write_text(note.replace(created, str(int(created) - 8 * 24 * 3600 * 1000)))
+    return table
+
+
+def test_old_staged_rows_are_discarded_with_the_orphans(tmp_path):
+    table = table_with_old_staged_rows(tmp_path)
     request = {"staged_older_than": "7 d", "dry_run": False}
     result = run("remove_orphans", request_of("remove_orphans", tmp_path, **request))
-    assert [each["outcome"] for each in result["report"]["staged"]] == ["discarded"]
+    staged = result["report"]["staged"]
+    assert [(each["outcome"], each["dry_run"]) for each in staged] == [("discarded", False)]
     assert table.staged.list() == []
+
+
+def test_a_refused_removal_of_orphans_keeps_old_staged_rows(tmp_path):
+    table = table_with_old_staged_rows(tmp_path)
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.alter_table("shop.orders", lake.set_option("gc.enabled", "false"))
+    [staged] = table.staged.list()
+    request = {"staged_older_than": "7 d", "dry_run": False}
+    with pytest.raises(lake.UnsupportedError, match=r"gc\.enabled.* nothing was deleted"):
+        run("remove_orphans", request_of("remove_orphans", tmp_path, **request))
+    assert table.staged.publish([table.staged.address(staged.name)]).rows == 1
+
+
+def test_staged_rows_that_cannot_be_discarded_keep_the_orphans(tmp_path):
+    table_with_old_staged_rows(tmp_path)
+    orphan = tmp_path / "shop/orders/data/left.parquet"
+    orphan.parent.mkdir(exist_ok=True)
+    orphan.write_bytes(b"orphan")
+    os.utime(orphan, (0, 0))
+    [path] = (tmp_path / "shop/orders/_lake").rglob("staged-*")
+    path.write_text(path.read_text().replace('"version": 1', '"version": 9'))
+    request = {"staged_older_than": "7 d", "dry_run": False, "max_share": 1}
+    with pytest.raises(lake.InvalidRequestError, match=r"not a staged result of this version"):
+        run("remove_orphans", request_of("remove_orphans", tmp_path, **request))
+    assert orphan.exists()
 
 
 @pytest.mark.parametrize("type_text", ["STRING", "STRING NOT NULL"])
