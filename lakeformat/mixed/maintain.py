@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
@@ -115,7 +116,7 @@ def _expire(subject: MaintainedPair, request: MaintainRequest) -> StepReport:
     """Delete consumers as requested, and expire both stores by the table properties."""
 
     def expire(expired: Collection[ConsumerState]) -> IcebergExpireReport:
-        wanted = MixedExpiryRequest(unread=lambda: subject.consumers.unread(without=expired))
+        wanted = MixedExpiryRequest(unread=partial(subject.consumers.unread, without=expired))
         return expire_mixed(
             subject.pair,
             lambda: subject.load()[:2],

@@ -9,7 +9,7 @@ deleted, the rest are orphan files, which damage nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from lakeformat.errors import InvalidRequestError, LakeError
@@ -17,7 +17,7 @@ from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles, find_exclusive_files
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
-from lakeformat.iceberg.expire.select import Needed, Selection, require_gc, select
+from lakeformat.iceberg.expire.select import Needed, Selection, Unread, require_gc, select
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import BRANCH
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -46,8 +46,8 @@ class ExpiryRequest:
     snapshots: Collection[int] = ()
     clean_metadata: bool = False
     delete_files: bool = True
-    unread: Callable[[], Collection[int]] = tuple
-    """Returns the ids of the snapshots that a consumer has not read yet."""
+    unread: Unread = lambda _: ()
+    """Returns the ids of the snapshots that a consumer of a kept branch has not read yet."""
     needed: Needed | None = None
     """Returns those of the given snapshot ids that the table still needs. If the attribute is None,
     the table needs none.
@@ -73,7 +73,7 @@ class ExpiryRequest:
             loaded,
             retention,
             self.snapshots,
-            self.unread(),
+            self.unread,
             needed=self.needed,
             clean_metadata=self.clean_metadata,
         )

@@ -24,13 +24,18 @@ from lakeformat.iceberg.retention import (
 from lakeformat.iceberg.schema import named_fields
 from lakeformat.tables.position import MAIN_BRANCH
 
-__all__ = ["Needed", "Selection", "require_gc", "select"]
+__all__ = ["Needed", "Selection", "Unread", "require_gc", "select"]
 
 _GC = "gc.enabled"
 
 Needed: TypeAlias = Callable[[TableMetadata, Collection[int]], Collection[int]]
 """A function that gets metadata and the ids of snapshots that would expire, and returns the ids of
 those that the table still needs.
+"""
+
+Unread: TypeAlias = Callable[[Collection[str]], Collection[int]]
+"""A function that gets the names of the branches and tags that would be removed, and returns the
+ids of the snapshots that a consumer of another branch has not read yet.
 """
 
 
@@ -69,16 +74,16 @@ def select(
     loaded: LoadedMetadata,
     retention: Retention,
     snapshots: Collection[int],
-    unread: Collection[int],
+    unread: Unread,
     *,
     needed: Needed | None = None,
     clean_metadata: bool,
 ) -> Selection:
     """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
-    An id in ``snapshots`` that does not exist is ignored. Snapshots in ``unread``, which a consumer
-    has not read yet, and those that ``needed`` returns are kept. ``clean_metadata`` also removes
-    old schemas and partition specs that no kept snapshot uses. Raise ``InvalidRequestError`` if a
+    An id in ``snapshots`` that does not exist is ignored. Snapshots that ``unread`` or
+    ``needed`` returns are kept. ``clean_metadata`` also removes old schemas and partition specs
+    that no kept snapshot uses. Raise ``InvalidRequestError`` if a
     kept branch or tag is at a snapshot in ``snapshots``.
     """
     metadata = loaded.metadata
@@ -86,7 +91,7 @@ def select(
     expired = {each.snapshot_id for each in overdue_snapshots(metadata, retention)}
     kept_references = [each for each in metadata.references.values() if each not in overdue]
     expired |= _named(metadata, snapshots, kept_references)
-    held = expired.intersection(unread)
+    held = expired.intersection(unread([each.name for each in overdue]))
     expired -= held
     still_needed = set() if needed is None else expired.intersection(needed(metadata, expired))
     expired -= still_needed

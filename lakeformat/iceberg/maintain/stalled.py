@@ -32,10 +32,12 @@ class Consumers(Protocol):
         A dry run only returns them.
         """
 
-    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
+    def unread(
+        self, removed_branches: Collection[str] = (), *, without: Collection[ConsumerState] = ()
+    ) -> set[int]:
         """Return the ids of the snapshots that consumers have not read yet.
 
-        The consumers in ``without`` are ignored.
+        The consumers of ``removed_branches`` and those in ``without`` are ignored.
         """
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import ClassVar, Final
 
 from lakeformat.iceberg.compact.compact import compact
@@ -123,7 +124,7 @@ def _expire(subject: Subject, request: MaintainRequest) -> StepReport:
     def expire(expired: Collection[ConsumerState]) -> IcebergExpireReport:
         return expire_snapshots(
             subject.handle,
-            ExpiryRequest(unread=lambda: subject.consumers.unread(without=expired)),
+            ExpiryRequest(unread=partial(subject.consumers.unread, without=expired)),
             dry_run=request.dry_run,
             on_progress=request.removals(subject.handle.uri, EXPIRE) or ignored,
         )

@@ -16,7 +16,7 @@ from datetime import timedelta
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
 from lakeformat.iceberg.expire.expire_report import IcebergExpireReport
-from lakeformat.iceberg.expire.select import require_gc
+from lakeformat.iceberg.expire.select import Unread, require_gc
 from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.mixed.batch.open_batches import OpenBatch, end_batch_advice, oldest_open_batch
 from lakeformat.mixed.expire.expire_report import MixedExpireReport
@@ -51,10 +51,8 @@ class MixedExpiryRequest:
     retain_min: int | None = None
     snapshots: Collection[int] = ()
     delete_files: bool = True
-    unread: Callable[[], Collection[int]] = tuple
-    """A function that returns the ids of the snapshots of both stores that a consumer has not read
-    yet.
-    """
+    unread: Unread = lambda _: ()
+    """Returns the ids of the snapshots of both stores that a consumer has not read yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

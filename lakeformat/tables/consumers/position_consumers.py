@@ -28,7 +28,9 @@ class PositionConsumers(AnyTableConsumers[Position]):
         """Return all consumers with their progress."""
         return [*self._listed(self._history())]
 
-    def unread(self, without: Collection[ConsumerState]) -> set[int]:
+    def unread(
+        self, without: Collection[ConsumerState], removed_branches: Collection[str] = ()
+    ) -> set[int]:
         """Return the ids of the snapshots that consumers have not read yet; see
         ``ConsumersOfTable``.
         """
@@ -37,7 +39,9 @@ class PositionConsumers(AnyTableConsumers[Position]):
         for consumer in self._listed(history):
             # A consumer whose next snapshot has expired must read all rows again, so nothing is
             # kept for it.
-            if not consumer.is_stale and consumer not in without:
+            if consumer.is_stale or consumer in without:
+                continue
+            if consumer.position.branch not in removed_branches:
                 unread |= self._ids_from(history, consumer.position)
         return unread
 
@@ -115,14 +119,16 @@ class ConsumersOfTable:
             expired += [each for each in listed if each.id in removed]
         return expired
 
-    def unread(self, without: Collection[ConsumerState] = ()) -> set[int]:
+    def unread(
+        self, removed_branches: Collection[str] = (), *, without: Collection[ConsumerState] = ()
+    ) -> set[int]:
         """Return the ids of the snapshots that consumers have not read yet.
 
         The snapshot at the position of a consumer is included, because the next changes are
         computed as the difference to that snapshot. Consumers whose next snapshot has expired,
-        and those in ``without``, are ignored.
+        those of ``removed_branches``, and those in ``without``, are ignored.
         """
-        return {each for group in self.groups() for each in group.unread(without)}
+        return {each for group in self.groups() for each in group.unread(without, removed_branches)}
 
 
 def read_all_rows(consumer_id: str, head: Position) -> str:

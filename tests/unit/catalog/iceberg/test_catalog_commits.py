@@ -167,7 +167,7 @@ def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server
     table.write(pa.table({"id": [2]}), overwrite="table")
     branch = f"{NAME}$branch_side"
 
-    def meanwhile():
+    def meanwhile(_):
         catalog.table(NAME).branches.create("side", snapshot=first)
         catalog.table(branch).write(pa.table({"id": [3]}))
         return ()

@@ -215,6 +215,23 @@ def test_a_branch_that_an_expiry_deletes_leaves_no_records(storage):
     assert {each.split("/")[4] for each in records(storage)} == {"branch-dev"}
 
 
+def test_a_branch_that_an_expiry_deletes_keeps_no_snapshot_for_its_consumers(storage):
+    opened(storage, "dev").consumers.clear()
+    main = opened(storage)
+    main.branches.create("short", retain="1 d")
+    short = opened(storage, "short")
+    read = short.position()
+    short.write(rows(5))
+    short.consumers.set("copy", after=read)
+    own = {each.id for each in short.snapshots()} - {each.id for each in main.snapshots()}
+    later = opened(storage, now_millis=lambda: SYSTEM.now_millis() + 30 * DAY)
+    later.write(rows(6))
+    report = later.expire_snapshots(retain_min=1, older_than="1 d")
+    assert (report.references, report.held) == (("short",), 0)
+    assert own <= {*report.snapshots}
+    assert not later.expire_snapshots(retain_min=1, older_than="1 d").has_work
+
+
 def test_a_new_branch_has_no_records_of_a_deleted_one(storage):
     left = {each: storage.read(each) for each in records(storage)}
     opened(storage).branches.delete("dev")
