@@ -98,9 +98,7 @@ def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
         return []
-    zone = handle.options.sink_process_time_zone
-    day = _local(handle.environment.now_millis(), zone).strftime("%Y-%m-%d")
-    name = handle.options.tag_batch_customized_name or f"batch-write-{day}"
+    name = _batch_name(handle)
     there = read_tag_if_present(handle.storage, handle.layout, name)
     if there is not None and there.snapshot == head:
         return []
@@ -109,6 +107,12 @@ def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
     elif not dry_run:
         replace_with(handle, name, Origin(head), force=True)
     return [DueTag(name, head.id)]
+
+
+def _batch_name(handle: TableHandle) -> str:
+    zone = handle.options.sink_process_time_zone
+    day = _local(handle.environment.now_millis(), zone).strftime("%Y-%m-%d")
+    return handle.options.tag_batch_customized_name or f"batch-write-{day}"
 
 
 def _periodic(handle: TableHandle, mode: str, dry_run: bool) -> list[DueTag]:
@@ -158,14 +162,16 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
     """Return the names of the oldest tags beyond ``tag.num-retained-max``.
 
-    The tags ``coming``, which a dry run would create, are counted, too. Tags at which a branch
-    began are left out.
+    The tags ``coming``, which a dry run would create, are counted, too. The batch tag of today is
+    the newest. Tags at which a branch began are left out.
     """
     most = handle.options.tag_num_retained_max
     if most is None:
         return []
     if mode == _BATCH:
-        tags = sorted(read_tags(handle.storage, handle.layout), key=lambda tag: tag.snapshot.id)
+        newest = _batch_name(handle)
+        found = read_tags(handle.storage, handle.layout)
+        tags = sorted(found, key=lambda tag: (tag.name == newest, tag.snapshot.id))
         tags = [tag for tag in tags if not is_protection(tag.name)]
     else:
         tags = [tag for _, tag in _automatic(handle, period_of(handle.options))]

@@ -352,6 +352,21 @@ def test_a_dry_run_counts_a_batch_tag_at_its_new_place():
     assert tags.create_due().deleted == plan.deleted
 
 
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_a_batch_tag_is_newer_than_another_tag_at_its_snapshot(name):
+    rows = KeyedRows({"tag.automatic-creation": "batch", "tag.num-retained-max": "1"})
+    tags = rows.table.tags
+    rows.commit(("+I", 1, "a"))
+    tags.create(name)
+    plan = tags.create_due(dry_run=True)
+    assert plan.deleted == (name,)
+    report = tags.create_due()
+    assert (report.created, report.deleted) == (plan.created, plan.deleted)
+    tags.create(name)
+    assert tags.create_due().deleted == (name,)
+    assert names(rows.table) == [*plan.created]
+
+
 def test_automatic_tags_by_watermark_wait_for_one():
     rows = KeyedRows({"tag.automatic-creation": "watermark"})
     rows.commit(("+I", 1, "a"))
