@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from lakeformat.cli.arguments import DryRun, SaveOption
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
-from lakeformat.cli.save import open_saved
+from lakeformat.cli.save import saving
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
 from lakeformat.errors import LakeError
 from lakeformat.types.byte_size import size
@@ -243,5 +242,5 @@ def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
     if path is None:
         yield lambda removal: None
         return
-    with open_saved(path) as file:
-        yield lambda removal: print(json.dumps(removal.to_dict()), file=file)
+    with saving(path) as save:
+        yield save

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from lakeformat.cli.copyable import worded
 from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
-from lakeformat.cli.save import open_saved
+from lakeformat.cli.save import saving
 from lakeformat.cli.warehouse import (
     WarehouseOption,
     existing_catalog_of_any_format,
@@ -252,16 +251,15 @@ def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
     Without ``save`` and without a terminal, None is yielded.
     """
     with ExitStack() as stack:
-        if save is not None:
-            file = stack.enter_context(open_saved(save))
+        written = None if save is None else stack.enter_context(saving(save))
         bar = stack.enter_context(counting("looking for orphan files", "orphan files"))
-        if save is None and bar is None:
+        if written is None and bar is None:
             yield None
             return
 
         def on_progress(removal: Removal) -> None:
-            if save is not None:
-                file.write(json.dumps(removal.to_dict()) + "\n")
+            if written is not None:
+                written(removal)
             if bar is not None:
                 bar()
 

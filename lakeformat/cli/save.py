@@ -3,21 +3,47 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from lakeformat.errors import LakeError
 
-__all__ = ["open_saved"]
+if TYPE_CHECKING:
+    from lakeformat import Removal
+
+__all__ = ["saving"]
 
 
-def open_saved(path: Path) -> TextIO:
-    """Open the file of --save for writing, before the command deletes anything.
+@contextmanager
+def saving(path: Path) -> Iterator[Callable[[Removal], None]]:
+    """Open the file of --save, and yield a function that writes a removal to it as a line of JSON.
 
-    Raise ``LakeError`` if the file cannot be opened.
+    The list replaces an earlier one. If the command fails before the first removal, the earlier
+    list is kept. Raise ``LakeError`` if the file cannot be opened.
     """
+    with _opened(path) as file:
+        is_new = False
+
+        def begin() -> None:
+            nonlocal is_new
+            if not is_new and path.is_file():
+                file.truncate(0)
+            is_new = True
+
+        def save(removal: Removal) -> None:
+            begin()
+            print(json.dumps(removal.to_dict()), file=file)
+
+        yield save
+        begin()
+
+
+def _opened(path: Path) -> TextIO:
     try:
-        return path.open("w", encoding="utf-8")
+        return path.open("a", encoding="utf-8")
     except OSError as reason:
         todo = (
             f"create the directory {path.parent} first"

@@ -126,6 +126,21 @@ def test_every_file_can_be_written_down(catalog, tmp_path):
     assert removed["path"].endswith(f"/bucket-0/data-{UNIQUE}-0.parquet")
 
 
+def test_a_refused_command_keeps_an_earlier_list(catalog, tmp_path):
+    saved = tmp_path / "orphans.jsonl"
+    says(catalog, "orphans", "shop.orders", "--save", str(saved))
+    [line] = saved.read_text().splitlines()
+    missing = lake.NotFoundError
+    lake_refuses(catalog, "orphans", "shop.order", "--save", str(saved), error=missing)
+    lake_refuses(catalog, "orphans", "shop.orders", "--older-than", "1 h", "--save", str(saved))
+    lake_refuses(catalog, "expire", "shop.order", "--save", str(saved), error=missing)
+    assert saved.read_text().splitlines() == [line]
+    says(catalog, "orphans", "shop.orders", "--remove", "--save", str(saved))
+    assert saved.read_text().splitlines() == [line]
+    says(catalog, "orphans", "shop.orders", "--remove", "--save", str(saved))
+    assert saved.read_text() == ""
+
+
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
