@@ -26,6 +26,7 @@ from lakeformat.cli.warehouse import (
     named_table_to_clone,
 )
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.tables.named_once import named_once
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
@@ -115,8 +116,8 @@ def migrate(
         existing_catalog(context) if dry_run else named_catalog(context),
         source,
         table,
-        partition_types=_pairs("--partition", partition),
-        options=_pairs("--option", option),
+        partition_types=named_once("column", _pairs("--partition", partition)),
+        options=named_once("option", _pairs("--option", option)),
         copy=copy,
         dry_run=dry_run,
     )
@@ -297,7 +298,7 @@ def _target(context: typer.Context, to: str | None, table_format: str | None) ->
         return catalog_of_any_format(context)
     from lakeformat.storage import is_storage_option
 
-    given = _pairs("--catalog-option", context.find_root().params.get("catalog_option"))
+    given = dict(_pairs("--catalog-option", context.find_root().params.get("catalog_option")))
     options = {key: value for key, value in given.items() if is_storage_option(key)}
     return lake.open_catalog(to, format=table_format, options=options)
 
@@ -314,11 +315,11 @@ def _require_database(target: Any, name: str, to: str) -> None:
         raise NotFoundError(f"database {name!r} does not exist in {to}: create it with `{made}`")
 
 
-def _pairs(option: str, words: list[str] | None) -> dict[str, str]:
-    found = {}
+def _pairs(option: str, words: list[str] | None) -> list[tuple[str, str]]:
+    found = []
     for word in words or []:
         key, equals, value = word.partition("=")
         if not equals:
             raise InvalidRequestError(f"{option} {word!r} has no '=': write {option} KEY=VALUE")
-        found[key] = value
+        found.append((key, value))
     return found

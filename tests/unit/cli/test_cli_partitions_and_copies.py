@@ -193,6 +193,10 @@ def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
     assert json_of(catalog, *how, "--option", "file.format=orc")["snapshot_id"] == 1
     assert "2024-01-31" in lake_says(catalog, *how[:2], "scan", "shop.new")
     assert "has no '='" in refuses(catalog, *how[:6], "dt")
+    twice = refuses(catalog, *how[2:], "--partition", "dt=STRING", "--copy", "--dry-run")
+    assert twice == "column 'dt' has two values: name the column once"
+    options = ("--option", "bucket=1", "--option", "bucket=2")
+    assert "option 'bucket' has two values" in refuses(catalog, *how, *options)
 
 
 @pytest.mark.parametrize(
