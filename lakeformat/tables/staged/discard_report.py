@@ -25,7 +25,11 @@ class DiscardReport(Report):
     dry_run: bool
     created_millis: int
     files: int
+    """The number of new files, as in ``StagedResult``: a discard also deletes the changelog and
+    index files of a Paimon table, which are not counted.
+    """
     bytes: int
+    """The total size of the counted files in bytes."""
     left: tuple[str, ...] = ()
     """The addresses of files that could not be deleted; ``remove_orphans`` deletes them."""
     reason: str

@@ -54,9 +54,9 @@ class StagedResult(Generic[MessageT]):
     rows: int
     """The number of rows in the new files."""
     files: int
-    """The number of new files."""
+    """The number of new files. In a Paimon table, changelog and index files are not counted."""
     bytes: int
-    """The total size of the new files in bytes."""
+    """The total size of the counted files in bytes."""
 
 
 def staged_name(user: str, identifier: int) -> str:
