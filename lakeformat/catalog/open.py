@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.filesystem import FileSystemCatalog
 from lakeformat.catalog.options import FILESYSTEM, CatalogOptions
-from lakeformat.catalog.texts import require_mapping
+from lakeformat.catalog.texts import require_options
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage import is_storage_option, open_storage
@@ -78,7 +78,7 @@ def open_catalog(
     """
     if not isinstance(warehouse, str | os.PathLike):
         raise InvalidRequestError(f"warehouse must be a path or a URI, got {warehouse!r}")
-    said = require_mapping("options", options)
+    said = require_options(options)
     for key, value in (("format", format), ("metastore", metastore), ("uri", uri)):
         if value is None:
             continue

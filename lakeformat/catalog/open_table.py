@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.outside import external_paths_in
 from lakeformat.catalog.table_format import explain_missing, is_iceberg
+from lakeformat.catalog.texts import require_options
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError, UnsupportedError
 from lakeformat.paimon.layout import TableLayout
@@ -55,12 +56,9 @@ def open_table(
     ``external_roots`` lists directories outside of the table where its files may be. Default: none;
     then files that the metadata names elsewhere are neither read nor deleted.
     """
-    published = {
-        key: value
-        for key, value in (options or {}).items()
-        if str(key).startswith(PUBLISHED_PREFIX)
-    }
-    of_storage = {key: value for key, value in (options or {}).items() if key not in published}
+    said = require_options(options)
+    published = {key: said[key] for key in said if str(key).startswith(PUBLISHED_PREFIX)}
+    of_storage = {key: said[key] for key in said if key not in published}
     storage, root = open_storage(location, of_storage)
     roots = ExternalRoots.of(external_roots)
     directory, _, name = root.rpartition("/")

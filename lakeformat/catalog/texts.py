@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["require_keys", "require_mapping", "require_texts"]
+__all__ = ["require_keys", "require_mapping", "require_options", "require_texts"]
 
 
 def require_mapping(what: str, given: object) -> dict[str, str]:
@@ -18,8 +18,26 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise InvalidRequestError(f"{what} must map str to str, got {given!r}")
+        # The value is not shown: it may be an option with a secret.
+        raise InvalidRequestError(f"{what} must map str to str, got {type(given).__name__}")
     return dict(given)
+
+
+def require_options(given: object) -> dict[str, str]:
+    """Return a copy of the options of a catalog or a storage; empty for None.
+
+    A name with an equals sign raises ``InvalidRequestError``, which does not show the rest of the
+    name: it may be a secret.
+    """
+    said = require_mapping("options", given)
+    for key in said:
+        name, sign, _ = str(key).partition("=")
+        if sign and not name.startswith("table-default."):
+            raise InvalidRequestError(
+                f"option {name + '=…'!r} has its value in its name: give the name and the value"
+                f" separately, as in {{{name!r}: '…'}}"
+            )
+    return said
 
 
 def require_texts(what: str, given: object) -> dict[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote
 
 from lakeformat.errors import (
     InvalidRequestError,
@@ -44,7 +45,7 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
     """Raise a ``LakeError``, which names the operation and the address, for any client error of a
     with block.
 
-    Each of ``secrets`` is replaced by ``***`` in the message.
+    Each of ``secrets`` is replaced by ``***`` in the message, also if it is percent-encoded.
     """
     from obstore.exceptions import BaseError
 
@@ -90,7 +91,8 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
             " GOOGLE_APPLICATION_CREDENTIALS."
         )
     for secret in secrets:
-        text = text.replace(secret, "***")
+        for form in (secret, quote(secret), quote(secret, safe="")):
+            text = text.replace(form, "***")
     reason = _reason(text)
     if status == 501:
         return UnsupportedError(

@@ -232,7 +232,9 @@ def _declared(given: str, text: str, values: dict[str, object]) -> tuple[StoreOp
     if option is None:
         near = get_close_matches(name, _BY_NAME, n=1)
         advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(_BY_NAME))}."
-        raise InvalidRequestError(f"{given} is not an option of a storage. {advice}")
+        # A value in the name is not shown: it may be a secret.
+        shown = re.sub("=.*", "=…", given, flags=re.DOTALL)
+        raise InvalidRequestError(f"{shown} is not an option of a storage. {advice}")
     return option, text
 
 

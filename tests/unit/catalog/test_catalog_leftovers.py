@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -354,10 +355,30 @@ def test_nothing_to_alter_in_a_database_is_no_error(catalog, shop):
         catalog.alter_database("missing")
 
 
-@pytest.mark.parametrize("options", [[1], "ab"])
-def test_options_of_a_catalog_are_a_mapping(tmp_path, options):
-    with pytest.raises(lake.InvalidRequestError, match="options must map str to str"):
-        lake.open_catalog(str(tmp_path), options=options)
+@pytest.mark.parametrize(
+    "open_it",
+    [lake.open_catalog, partial(lake.open_catalog, format="iceberg"), lake.open_table],
+    ids=["paimon", "iceberg", "table"],
+)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("s3.secret-key=S3cr3t", "options must map str to str, got str"),
+        (["s3.secret-key=S3cr3t"], "options must map str to str, got list"),
+        ([["s3.secret-key", "S3cr3t"]], "options must map str to str, got list"),
+        ({"s3.secret-key=S3cr3t": "x"}, r"option 's3\.secret-key=…' has its value in its name"),
+        ({"fs.s3.secret.key=S3cr3t": "x"}, r"as in \{'fs\.s3\.secret\.key': '…'\}"),
+    ],
+)
+def test_options_of_a_catalog_are_a_mapping(tmp_path, open_it, options, words):
+    with pytest.raises(lake.InvalidRequestError, match=words) as refused:
+        open_it(str(tmp_path), options=options)
+    assert "S3cr3t" not in str(refused.value)
+
+
+def test_the_name_of_an_option_of_new_tables_may_have_an_equals_sign(tmp_path):
+    options = {"table-default.fields.a=b.aggregate-function": "sum"}
+    lake.open_catalog(str(tmp_path), options=options)
 
 
 def test_what_a_drop_has_hidden_is_removed_also_where_nobody_has_noted_it(catalog, shop):

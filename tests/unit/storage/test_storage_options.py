@@ -74,6 +74,12 @@ def test_a_secret_in_the_wrong_option_is_not_shown(name):
     assert "S3cr3t" not in str(refused.value)
 
 
+def test_a_secret_in_the_name_of_an_option_is_not_shown():
+    with pytest.raises(InvalidRequestError, match=r"s3\.secret-key=… is not an option") as refused:
+        open_storage("s3://lake/wh", {"s3.secret-key=S3cr3t\n=x": "x"})
+    assert "S3cr3t" not in str(refused.value)
+
+
 @pytest.mark.parametrize("address", ["memory://options", "/data/wh", "hdfs://nn/wh"])
 def test_an_option_of_s3_does_not_apply_elsewhere(address):
     with pytest.raises(InvalidRequestError, match=r"s3\.region does not apply"):

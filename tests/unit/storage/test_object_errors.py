@@ -1,0 +1,28 @@
+"""The errors of an object store's client, translated into errors of this library."""
+
+from __future__ import annotations
+
+import pytest
+from obstore.exceptions import GenericError
+
+from lakeformat.errors import UnavailableError
+from lakeformat.storage.object_errors import translated
+
+TOKEN = "IQoJb3Jp/VjE+abc=="
+
+
+def answer(status: str, code: str, message: str) -> GenericError:
+    """Return the client's error for an answer of the store."""
+    return GenericError(
+        "Generic S3 error: Error performing GET http://127.0.0.1:1/lake?list-type=2 in 2ms -"
+        f" Server returned non-2xx status code: {status}: <Error><Code>{code}</Code>"
+        f"<Message>{message}</Message></Error>"
+    )
+
+
+@pytest.mark.parametrize("shown", [TOKEN, "IQoJb3Jp%2FVjE%2Babc%3D%3D", "IQoJb3Jp/VjE%2Babc%3D%3D"])
+def test_a_secret_is_masked_in_each_of_its_forms(shown):
+    refused = pytest.raises(UnavailableError, match=r"It was \*\*\*\.")
+    with refused as caught, translated("list", "s3://lake/wh", (TOKEN,)):
+        raise answer("403 Forbidden", "AccessDenied", f"It was {shown}.")
+    assert "IQoJ" not in str(caught.value)
