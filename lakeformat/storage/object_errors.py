@@ -25,6 +25,7 @@ __all__ = ["is_missing", "is_taken", "status_of", "translated"]
 
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
+_UNREADABLE = re.compile(r'Encountered object with invalid path: .*?Path "(.*?)"', re.DOTALL)
 _KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredentials")
 _ACCESS = "Check the credentials, and their permission to read and write this path."
 _OTHER_STORE = " Without the option s3.endpoint, AWS gets the request."
@@ -83,6 +84,12 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         )
     if isinstance(error, FileNotFoundError):
         return NotFoundError(f"Cannot {operation} {uri}: no such file. Check the path.")
+    if unreadable := _UNREADABLE.search(text):
+        return InvalidRequestError(
+            f"Cannot {operation} {uri}: this client cannot read the name {unreadable[1]!r} of an"
+            " object there, which has an empty part, the part . or .., or a control character."
+            " Delete or rename the object with the store's own tool."
+        )
     if _KEY_FILE.search(text):
         return InvalidRequestError(
             f"Cannot {operation} {uri}: the key file of the service account does not exist, or"

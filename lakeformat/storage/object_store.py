@@ -161,7 +161,10 @@ class ObjectStorage:
         """Return True if a file or a marker is below ``path``."""
         key, client = _key(path), self.client
         with client.asking("list", key):
-            return any(client.api.list(client.patient, key or None, chunk_size=1))
+            try:
+                return any(client.api.list(client.patient, key or None, chunk_size=1))
+            except client.api.exceptions.InvalidPathError:
+                return True  # an object is there, although the client cannot read its name
 
     def delete(self, path: str) -> None:
         """Delete one file; do nothing if it is missing."""

@@ -6,8 +6,10 @@ import json
 import os
 import random
 
+import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.errors import (
     AlreadyExistsError,
@@ -181,6 +183,26 @@ def test_the_markers_of_hadoop_are_directories_and_can_be_removed(s3_bucket, s3_
     storage.delete_directory("wh/shop.db")
     assert not storage.directory_exists("wh/shop.db")
     assert keys(s3_client, s3_bucket) == ["wh/", "wh/other.db/"]
+
+
+@pytest.mark.parametrize("stray", ["bucket-0//stray", "bucket-0/./stray", "bucket-0/a\x01b"])
+def test_an_object_with_an_unreadable_name_stops_only_its_directory(
+    s3_bucket, s3_client, s3_options, stray
+):
+    catalog = lake.open_catalog(f"s3://{s3_bucket}/wh", options=s3_options)
+    catalog.create_database("shop")
+    for name in ("shop.orders", "shop.other"):
+        catalog.create_table(name, [("id", "BIGINT")]).write(pa.table({"id": [1]}))
+    s3_client.put_object(Bucket=s3_bucket, Key=f"wh/shop.db/orders/{stray}", Body=b"x")
+    assert catalog.list_tables("shop") == ["orders", "other"]
+    assert catalog.table("shop.orders").scan().count() == 1
+    catalog.drop_table("shop.other")
+    with pytest.raises(InvalidRequestError, match=r"orders/bucket-0/.*Delete or rename"):
+        catalog.drop_table("shop.orders")
+    assert catalog.table("shop.orders").scan().count() == 1
+    s3_client.delete_object(Bucket=s3_bucket, Key=f"wh/shop.db/orders/{stray}")
+    catalog.drop_table("shop.orders")
+    assert catalog.list_tables("shop") == []
 
 
 def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_client, s3_options):

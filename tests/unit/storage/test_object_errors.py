@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from obstore.exceptions import GenericError
+from obstore.exceptions import GenericError, InvalidPathError
 
-from lakeformat.errors import UnavailableError
+from lakeformat.errors import InvalidRequestError, UnavailableError
 from lakeformat.storage.object_errors import translated
 
 TOKEN = "IQoJb3Jp/VjE+abc=="
@@ -26,3 +26,18 @@ def test_a_secret_is_masked_in_each_of_its_forms(shown):
     with refused as caught, translated("list", "s3://lake/wh", (TOKEN,)):
         raise answer("403 Forbidden", "AccessDenied", f"It was {shown}.")
     assert "IQoJ" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("wh/t//stray", 'Path "wh/t//stray" contained empty path segment'),
+        ("wh/./x", 'Error parsing Path "wh/./x": Encountered illegal character sequence "."'),
+        ("wh/a\nb", 'Error parsing Path "wh/a\nb": Encountered illegal character sequence "\n"'),
+    ],
+)
+def test_an_object_with_an_unreadable_name_is_named(name, reason):
+    refused = pytest.raises(InvalidRequestError, match=r"Delete or rename the object with")
+    with refused as caught, translated("list", "s3://lake/wh"):
+        raise InvalidPathError(f"Encountered object with invalid path: {reason}\n\nDebug source:")
+    assert f"cannot read the name {name!r}" in str(caught.value)
