@@ -30,6 +30,7 @@ _KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredent
 _ACCESS = "Check the credentials, and their permission to read and write this path."
 _OTHER_STORE = " Without the option s3.endpoint, AWS gets the request."
 _PLACE = "Check the region and the endpoint."
+_ACCESS_OR_PLACE = "Check the credentials (a token may have expired), the region and the endpoint."
 _REMEDIES = {
     301: _PLACE,
     400: _PLACE,
@@ -38,6 +39,7 @@ _REMEDIES = {
     429: "The store limits the rate of requests: retry later.",
     503: "The store limits the rate of requests: retry later.",
 }
+_ACCESS_CODES = ("ExpiredToken", "InvalidToken", "InvalidAccessKeyId")
 _RETRY = "Check the endpoint and retry once the store answers."
 
 
@@ -111,10 +113,18 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
             f"Cannot {operation} {uri}: the object store's client refuses this name. Choose "
             "another name."
         )
-    remedy = _REMEDIES.get(status or 0, _RETRY)
+    remedy = _remedy(status, _element("Code", text))
     if remedy is _ACCESS and uri.startswith("s3:"):
         remedy += _OTHER_STORE
     return UnavailableError(f"Cannot {operation} {uri}: {reason}. {remedy}")
+
+
+def _remedy(status: int | None, code: str) -> str:
+    if code in _ACCESS_CODES:
+        return _ACCESS
+    if status == 400 and not code:
+        return _ACCESS_OR_PLACE  # the answer to a HEAD request never has a code
+    return _REMEDIES.get(status or 0, _RETRY)
 
 
 def _reason(text: str) -> str:

@@ -29,6 +29,23 @@ def test_a_secret_is_masked_in_each_of_its_forms(shown):
 
 
 @pytest.mark.parametrize(
+    ("status", "code", "advice"),
+    [
+        ("400 Bad Request", "ExpiredToken", r"Check the credentials, and"),
+        ("400 Bad Request", "InvalidToken", r"Check the credentials, and"),
+        ("403 Forbidden", "InvalidAccessKeyId", r"Check the credentials, and"),
+        ("400 Bad Request", "AuthorizationHeaderMalformed", r"Check the region and the endpoint"),
+        ("400 Bad Request", "", r"Check the credentials \(a token may have expired\), the region"),
+        ("301 Moved Permanently", "", r"Check the region and the endpoint"),
+    ],
+)
+def test_the_advice_matches_the_code_of_the_store(status, code, advice):
+    refused = pytest.raises(UnavailableError, match=advice)
+    with refused, translated("list", "s3://lake/wh"):
+        raise answer(status, code, "No.")
+
+
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
         ("wh/t//stray", 'Path "wh/t//stray" contained empty path segment'),
