@@ -181,6 +181,12 @@ class ObjectStorage:
                 left = found
         if self.directory_exists(key):
             delete_foreign_markers(client, key)
+            if self.directory_exists(key):
+                raise UnavailableError(
+                    f"Cannot delete all of {self.uri(key)}: an object is still there, which another"
+                    " program has just written, or which has content and a name that ends in a"
+                    " slash. Retry, or delete it with the store's own tool."
+                )
 
     def remove_empty_directory(self, path: str) -> bool:
         """Delete the markers of a directory and return True.

@@ -185,6 +185,19 @@ def test_the_markers_of_hadoop_are_directories_and_can_be_removed(s3_bucket, s3_
     assert keys(s3_client, s3_bucket) == ["wh/", "wh/other.db/"]
 
 
+def test_an_object_with_content_and_the_name_of_a_directory_is_reported(
+    s3_bucket, s3_client, s3_options
+):
+    s3_client.put_object(Bucket=s3_bucket, Key="t/x/", Body=b"1")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.create("t/y", b"1")
+    with pytest.raises(UnavailableError, match=r"an object is still there.* ends in a slash"):
+        storage.delete_directory("t")
+    assert keys(s3_client, s3_bucket) == ["t/x/"]
+    s3_client.delete_object(Bucket=s3_bucket, Key="t/x/")
+    storage.delete_directory("t")
+
+
 @pytest.mark.parametrize("stray", ["bucket-0//stray", "bucket-0/./stray", "bucket-0/a\x01b"])
 def test_an_object_with_an_unreadable_name_stops_only_its_directory(
     s3_bucket, s3_client, s3_options, stray
