@@ -67,23 +67,32 @@ class ObjectStorage:
         return self._raw.read(_key(path), limit)
 
     def open_input(self, path: str) -> IO[bytes]:
-        """Open an Arrow stream that fetches ranges; see ``RangeStream``."""
+        """Open an Arrow stream that fetches ranges; see ``RangeStream``.
+
+        A read raises ``UnavailableError`` if the file was replaced since it was opened.
+        """
         key, client = _key(path), self.client
         with client.asking("read", key):
-            size = client.api.head(client.patient, key)["size"]
+            first = client.api.head(client.patient, key)
 
         def fetch(start: int, end: int) -> memoryview:
             with client.asking("read", key):
-                content = client.api.get_range(client.patient, key, start=start, end=end)
+                found = client.api.get(client.patient, key, options={"range": (start, end)})
+                content = found.bytes()
             if len(content) != end - start:
                 raise UnavailableError(
                     f"Cannot read {self.uri(key)}: got {len(content)} bytes instead of"
                     f" {end - start}. Another program may have replaced the file, which must not"
                     " change: read again."
                 )
+            if found.meta["e_tag"] != first["e_tag"]:  # not If-Match, which some stores ignore
+                raise UnavailableError(
+                    f"Cannot read {self.uri(key)}: another program replaced the file while it was"
+                    " read (its ETag has changed). Read again."
+                )
             return memoryview(content)
 
-        stream: IO[bytes] = pa.PythonFile(RangeStream(size, fetch), mode="r")
+        stream: IO[bytes] = pa.PythonFile(RangeStream(first["size"], fetch), mode="r")
         return stream
 
     @contextmanager

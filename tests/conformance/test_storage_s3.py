@@ -19,6 +19,7 @@ from lakeformat.errors import (
 )
 from lakeformat.storage import LockedCreation, ProcessLock, open_storage, resolve
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.storage.object_input import READ_AHEAD
 from lakeformat.storage.object_output import PART_BYTES
 from lakeformat.testing.storage_suite import StorageSuite
 from spark_jobs import ingest
@@ -158,6 +159,21 @@ def test_a_large_file_does_not_replace_another(s3_bucket, s3_options):
     with pytest.raises(AlreadyExistsError, match="large"):
         write()
     assert storage.read("large") == b"old"
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_refused(s3_bucket, s3_client, s3_options):
+    """The requests for its ranges would get rows of both versions."""
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    s3_client.put_object(Bucket=s3_bucket, Key="a.csv", Body=b"a" * 3 * READ_AHEAD)
+    with storage.open_input("a.csv") as stream:
+        assert stream.read(1) == b"a"
+        s3_client.put_object(Bucket=s3_bucket, Key="a.csv", Body=b"b" * 3 * READ_AHEAD)
+        with pytest.raises(
+            UnavailableError, match=r"a\.csv: another program replaced .*Read again"
+        ):
+            stream.read()
+    with storage.open_input("a.csv") as stream:
+        assert stream.read() == b"b" * 3 * READ_AHEAD
 
 
 # Directories that no bucket has
