@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import UnavailableError, UnsupportedError
-from lakeformat.storage.object_client import ObjectClient
+from dataclasses import replace
+from urllib.parse import quote
 
-__all__ = ["DIRECTORY_MARKER", "delete_foreign_markers"]
+from lakeformat.errors import UnavailableError, UnsupportedError
+from lakeformat.storage.object_client import ObjectClient, open_client
+
+__all__ = ["DIRECTORY_MARKER", "delete_foreign_marker", "delete_foreign_markers"]
 
 DIRECTORY_MARKER = ".directory"
 """The name of an empty object in a created directory. It is not listed, and no engine reads it.
@@ -22,11 +25,7 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     ``UnavailableError`` if the deletion fails.
     """
     uri, address = client.uri(key), f"s3://{client.address.bucket}/{key}"
-    if client.address.kind != "s3":
-        raise UnsupportedError(
-            f"{uri} still has objects whose names end in a slash, written by another program:"
-            " delete them with the store's own tool."
-        )
+    _require_s3(client, key)
     try:
         from pyarrow.fs import S3FileSystem
     except ImportError as error:
@@ -52,3 +51,43 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
             f"Cannot delete the markers of empty directories below {uri}: retry, or delete them"
             f" with: aws s3 rm --recursive {address}/"
         ) from None
+
+
+def delete_foreign_marker(client: ObjectClient, key: str) -> None:
+    """Delete the object ``<key>/``, and nothing below it; do nothing if it is missing.
+
+    Raise ``UnsupportedError`` if the store is not S3.
+    """
+    _require_s3(client, key)
+    made = _client_of_directory(client, key)
+    with client.asking("delete the marker of", key):
+        made.api.delete(made.patient, "")
+
+
+def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
+    """Return a client whose bucket is a directory, so that the empty name is its marker.
+
+    The client removes the slash at the end of any other name.
+    """
+    given = client.config.values
+    values = {
+        **given,
+        "path_style": True,
+        "virtual_hosted_style_request": False,  # the environment may set it
+        "disable_bulk_delete": True,  # DELETE has the name in its address
+    }
+    directory = quote(key)
+    if given.get("path_style", True) or not client.endpoint:
+        directory = f"{client.address.bucket}/{directory}"
+    elif "endpoint" in given:
+        values["endpoint"] = client.patient.config["endpoint"]  # the address of the bucket
+    address = replace(client.address, bucket=directory)
+    return open_client(address, replace(client.config, values=values))
+
+
+def _require_s3(client: ObjectClient, key: str) -> None:
+    if client.address.kind != "s3":
+        raise UnsupportedError(
+            f"{client.uri(key)} still has objects whose names end in a slash, written by another"
+            " program: delete them with the store's own tool."
+        )

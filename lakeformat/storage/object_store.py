@@ -22,7 +22,11 @@ from lakeformat.storage.creation_proof import require_proof
 from lakeformat.storage.object_address import ObjectAddress
 from lakeformat.storage.object_client import ObjectClient, open_client
 from lakeformat.storage.object_input import RangeStream
-from lakeformat.storage.object_markers import DIRECTORY_MARKER, delete_foreign_markers
+from lakeformat.storage.object_markers import (
+    DIRECTORY_MARKER,
+    delete_foreign_marker,
+    delete_foreign_markers,
+)
 from lakeformat.storage.object_output import PART_BYTES, UploadStream
 from lakeformat.storage.store_options import StoreConfig
 
@@ -200,7 +204,8 @@ class ObjectStorage:
     def remove_empty_directory(self, path: str) -> bool:
         """Delete the markers of a directory and return True.
 
-        Return False if a file, or a marker of a subdirectory, is below it.
+        Return False if a file, or a marker of a subdirectory, is below it. Only markers are
+        deleted, so a file that is written meanwhile is not lost.
 
         See ``RemovesEmptyDirectories``.
         """
@@ -214,7 +219,8 @@ class ObjectStorage:
             if self._below(key):
                 return False
         if self.directory_exists(key):
-            delete_foreign_markers(client, key)
+            delete_foreign_marker(client, key)
+            return not self.directory_exists(key)
         return True
 
     def _below(self, key: str) -> set[str]:

@@ -234,6 +234,46 @@ def test_an_object_with_an_unreadable_name_stops_only_its_directory(
     assert catalog.list_tables("shop") == []
 
 
+def test_an_empty_directory_is_removed_with_its_marker_of_hadoop(s3_bucket, s3_client, s3_options):
+    for key in ("wh/a b=%+é/", "wh/a b=%+é/x/", "wh/other/"):
+        s3_client.put_object(Bucket=s3_bucket, Key=key, Body=b"")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    assert storage.remove_empty_directory("wh/a b=%+é") is False
+    assert len(keys(s3_client, s3_bucket)) == 3
+    assert storage.remove_empty_directory("wh/a b=%+é/x") is True
+    assert storage.remove_empty_directory("wh/a b=%+é") is True
+    assert keys(s3_client, s3_bucket) == ["wh/other/"]
+
+
+def test_a_file_written_while_a_marker_of_hadoop_is_removed_is_kept(
+    s3_bucket, s3_client, s3_options, monkeypatch
+):
+    s3_client.put_object(Bucket=s3_bucket, Key="t/bucket-0/", Body=b"")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    ask = storage.directory_exists
+
+    def ask_and_write(path: str) -> bool:
+        found = ask(path)
+        storage.overwrite("t/bucket-0/data", b"x")
+        return found
+
+    monkeypatch.setattr(storage, "directory_exists", ask_and_write)
+    assert storage.remove_empty_directory("t/bucket-0") is False
+    assert keys(s3_client, s3_bucket) == ["t/bucket-0/data"]
+
+
+def test_a_marker_of_hadoop_is_removed_if_the_endpoint_names_the_bucket(
+    s3_bucket, s3_client, s3_endpoint, s3_options, monkeypatch
+):
+    s3_client.put_object(Bucket=s3_bucket, Key="t/", Body=b"")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"{s3_endpoint}/{s3_bucket}")
+    options = {**s3_options, "s3.path.style.access": "false"}
+    del options["s3.endpoint"]
+    storage, _ = open_storage(f"s3://{s3_bucket}", options)
+    assert storage.remove_empty_directory("t") is True
+    assert keys(s3_client, s3_bucket) == []
+
+
 def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_client, s3_options):
     for n in range(1001):
         s3_client.put_object(Bucket=s3_bucket, Key=f"t/{n:04}", Body=b"")
