@@ -209,7 +209,8 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
             f"source {pattern!r} is a directory: write {pattern.rstrip('/')}/* for its files"
         )
     names = [local] if os.path.exists(local) else _matching(local)
-    files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
+    # A glob with two ``**`` returns a file more than once.
+    files = sorted({os.path.abspath(name) for name in names if os.path.isfile(name)})
     return _data(files, pattern, _hint(local))
 
 

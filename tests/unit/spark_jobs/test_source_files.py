@@ -50,6 +50,7 @@ def test_files_are_read_by_name_and_markers_are_no_data(folder):
         ("**/_temporary/**/*.csv", ["_temporary/0/t.csv"]),
         ("*/0/*.csv", ["_temporary/0/t.csv"]),
         ("_temporary/**/*.csv", ["_temporary/0/t.csv"]),
+        ("**/**/e.csv", ["east/e.csv"]),
     ],
 )
 def test_two_stars_do_not_match_directories_of_unfinished_files(folder, pattern, found):
