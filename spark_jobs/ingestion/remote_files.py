@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from fnmatch import fnmatchcase
-from functools import partial
-from operator import itemgetter
-from typing import IO
+from functools import cache, partial
+from typing import IO, TypeAlias
 
 from lakeformat.files.foreign.plain_copy import Opener
 from lakeformat.storage import FileInfo
+from spark_jobs.ingestion.glob_names import is_match, without_unfinished
 from spark_jobs.runtime.job_files import open_place
 
 __all__ = ["is_remote", "opener_of", "remote_files"]
+
+_Listed: TypeAlias = Callable[[str], list[FileInfo]]
+"""Returns the content of a directory."""
 
 _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
@@ -26,19 +28,32 @@ def is_remote(path: str) -> bool:
 
 
 def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, FileInfo]:
-    """Return the files that match a pattern, by URI. ``*``, ``?`` and ``[…]`` do not match a
-    slash.
+    """Return the files that match a pattern, by URI, as for local files: a file with exactly this
+    name comes first. ``*``, ``?`` and ``[…]`` do not match a slash; ``**`` matches any number of
+    directories.
     """
     match = _SCHEME.fullmatch(pattern)
     assert match is not None
     place, parts = match[1], [part for part in match[2].split("/") if part]
+    listed = cache(partial(_listed, options))
+    exact = "/".join((place, *parts))
+    if "[" in exact and _is_file(exact, options):
+        parent, _, name = exact.rpartition("/")
+        return dict([(exact, info) for info in listed(parent) if info.name == name])
+    if parts[-1:] == ["**"]:
+        parts.append("*")
     folders, files = [place], parts.pop() if parts else ""
     for part in parts:
-        folders = [each for folder in folders for each in _folders(folder, part, options)]
-    found = [each for folder in folders for each in _children(folder, files, options)]
-    return {
-        address: info for address, info in sorted(found, key=itemgetter(0)) if not info.is_directory
+        found = (each for folder in folders for each in _folders(folder, part, listed))
+        folders = [*dict.fromkeys(found)]
+    infos = {
+        address: info
+        for folder in folders
+        for address, info in _children(folder, files, listed)
+        if not info.is_directory
     }
+    names = [exact] if exact in infos else without_unfinished(sorted(infos), exact)
+    return {address: infos[address] for address in names}
 
 
 def opener_of(path: str, options: Mapping[str, str] | None) -> Opener | None:
@@ -51,18 +66,24 @@ def _opened(options: Mapping[str, str] | None, path: str) -> AbstractContextMana
     return storage.open_input(inner)
 
 
-def _folders(folder: str, part: str, options: Mapping[str, str] | None) -> list[str]:
+def _folders(folder: str, part: str, listed: _Listed) -> list[str]:
     if not re.search(r"[*?\[]", part):
         return [f"{folder}/{part}"]
-    return [each for each, info in _children(folder, part, options) if info.is_directory]
+    found = [each for each, info in _children(folder, part, listed) if info.is_directory]
+    if part != "**":
+        return found
+    return [folder, *(below for each in found for below in _folders(each, part, listed))]
 
 
-def _children(
-    folder: str, part: str, options: Mapping[str, str] | None
-) -> list[tuple[str, FileInfo]]:
+def _children(folder: str, part: str, listed: _Listed) -> list[tuple[str, FileInfo]]:
+    return [(f"{folder}/{info.name}", info) for info in listed(folder) if is_match(info.name, part)]
+
+
+def _listed(options: Mapping[str, str] | None, folder: str) -> list[FileInfo]:
     storage, inner = open_place(folder, options)
-    return [
-        (f"{folder}/{info.name}", info)
-        for info in storage.list(inner)
-        if fnmatchcase(info.name, part)
-    ]
+    return storage.list(inner)
+
+
+def _is_file(address: str, options: Mapping[str, str] | None) -> bool:
+    storage, inner = open_place(address, options)
+    return storage.exists(inner)

@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +21,7 @@ from lakeformat.files.foreign.dialect import CSV_AND_PLAIN, SourceFormat, TextDi
 from lakeformat.types.arrow_types import type_of_column
 from lakeformat.types.closest import closest
 from lakeformat.types.count_text import counted
+from spark_jobs.ingestion.glob_names import IGNORED, without_unfinished
 from spark_jobs.ingestion.remote_files import is_remote, opener_of, remote_files
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ _NO_FILE = (
 )
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
-_IGNORED = (".", "_")
 _COMPARED = 1000
 """The largest number of names in a directory that are compared with a wrong name, to find the
 nearest.
@@ -216,18 +215,7 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
 
 def _matching(pattern: str) -> list[str]:
     pattern = re.sub("(?<=[^/])/+", "/", pattern)  # as the paths of ``glob``
-    found = glob.glob(pattern, recursive=True)
-    parts = pattern.split("/")
-    if "**" not in parts:
-        return found
-    start = parts.index("**")
-    wanted = [part for part in parts[start:] if part.startswith(_IGNORED)]
-
-    def is_ignored(name: str) -> bool:
-        is_asked = any(fnmatchcase(name, part) for part in wanted)
-        return name.startswith(_IGNORED) and "=" not in name and not is_asked
-
-    return [path for path in found if not any(map(is_ignored, path.split("/")[start:-1]))]
+    return without_unfinished(glob.glob(pattern, recursive=True), pattern)
 
 
 def find_states(pattern: str, options: Mapping[str, str] | None = None) -> dict[str, FileState]:
@@ -260,7 +248,7 @@ def change_of(before: FileState, now: FileState) -> str:
 
 
 def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
-    paths = [path for path in files if not os.path.basename(path).startswith(_IGNORED)]
+    paths = [path for path in files if not os.path.basename(path).startswith(IGNORED)]
     if files and not paths:
         hint = (
             f"files whose names begin with '.' or '_', such as {os.path.basename(files[0])!r}, are "

@@ -16,7 +16,7 @@ from lakeformat.files.foreign.rows import read_rows
 from lakeformat.storage import open_storage
 from spark_jobs import ingest
 from spark_jobs.ingestion.remote_files import opener_of
-from spark_jobs.ingestion.source_files import find_source
+from spark_jobs.ingestion.source_files import find_paths, find_source, find_states
 from spark_jobs.job_requests import ingest as ingest_request
 
 
@@ -212,6 +212,42 @@ def test_files_of_another_storage_are_found_and_read(remote, pattern, found):
     assert source.paths == tuple(f"{remote}/{path}" for path in found)
     assert rows.num_rows == len(found)
     assert columns.names == ["id", "note"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("a[1].csv", "[ab]*.csv", "a?.csv", "*.csv", "x[1]/*.csv", "**", "**/*", "**/a?.csv"),
+        *("**/*.csv", "x/**/*.csv", "**/**/z.csv", "*/*.csv", "*/*/*.csv", ".hid/*.csv"),
+        *("**/_temporary/**/*.csv", "**/*/z.csv", "**/.h*/*.csv", "_temporary/**/*.csv"),
+    ],
+)
+def test_a_glob_finds_the_same_files_in_another_storage_as_on_disk(tmp_path, pattern):
+    address = f"memory://source-{uuid.uuid4()}/in"
+    storage, root = open_storage(address)
+    for name in (
+        *("a[1].csv", "a1.csv", "b.csv", "a*.csv", "a?.csv", ".a.csv", "x1/z.csv", "x[1]/z.csv"),
+        *("x/z.csv", "x/y/z.csv", "x/y/a1.csv", ".hid/z.csv", ".hid/x/z.csv", "_temporary/0/z.csv"),
+        *("x/_temporary/z.csv", "_day=1/z.csv", "x/_day=1/.hid/z.csv", ".day=1/z.csv"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+        storage.create(f"{root}/{name}", b"")
+
+    local = [path.removeprefix(f"{tmp_path}/") for path in find_paths(f"{tmp_path}/{pattern}")]
+
+    assert [p.removeprefix(f"{address}/") for p in find_paths(f"{address}/{pattern}")] == local
+    assert list(find_states(f"{address}/{pattern}")) == [f"{address}/{name}" for name in local]
+
+
+def test_two_stars_list_each_directory_of_another_storage_once(remote, monkeypatch):
+    listed = []
+    kind = type(open_storage(remote)[0])
+    ask = kind.list
+    monkeypatch.setattr(kind, "list", lambda self, path: listed.append(path) or ask(self, path))
+
+    assert len(find_paths(f"{remote}/**/*.csv")) == 3
+    assert [path.rpartition("/")[2] for path in listed] == ["in", "2024", "2025"]
 
 
 def test_what_is_wrong_in_another_storage_is_named_by_its_address(remote):
