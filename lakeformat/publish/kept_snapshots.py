@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakeformat.errors import CorruptTableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import DATA
+from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
 from lakeformat.iceberg.metadata.snapshot import TAG, Reference
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
@@ -21,7 +22,6 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
-from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage.location import one_spelling
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
 from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
 from lakeformat.paimon.table import Table
-from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import require_published_table
 from lakeformat.publish.requirements import unpublishable_reason

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
+from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import add_snapshot, following, next_timestamp
@@ -37,7 +38,6 @@ from lakeformat.paimon.read.plan import plan_columns
 from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS
-from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.state_change import StateChange
 from lakeformat.publish.visible_changes import VisibleChanges
 from lakeformat.publish.visible_files import marks_of, visible_files

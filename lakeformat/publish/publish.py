@@ -41,6 +41,7 @@ from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshot
 from lakeformat.publish.next_state import NextState
 from lakeformat.publish.own_files import has_own_manifests, names_own_files
 from lakeformat.publish.place import location_of_table, versions_of
+from lakeformat.publish.properties import PROPERTIES, protected
 from lakeformat.publish.published_deletes import PublishedDeletes
 from lakeformat.publish.published_schemas import PublishedSchemas
 from lakeformat.publish.published_table import require_published_table
@@ -63,11 +64,6 @@ __all__ = ["publish_head", "publish_table"]
 _log = logging.getLogger(__name__)
 _MOST_LOST = 20
 """If other publications are first more often than this, ``CommitConflictError`` is raised."""
-_PROPERTIES = {
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "10",
-}
-"""Properties that keep the ten newest metadata files, for readers that have opened one of them."""
 
 
 @offering_arguments
@@ -227,7 +223,8 @@ class _Publication:
             return self._rebuild(found, head)
         if (manifests := self._manifests(base)) is None:
             return self._rebuild(found, head)
-        metadata = self._schemas.added_to(upgraded(base.metadata, self._version), snapshot)
+        before = protected(upgraded(base.metadata, self._version))
+        metadata = self._schemas.added_to(before, snapshot)
         started = LoadedMetadata(base.places, metadata, base.path)
         kept = self._memory if self._memory or snapshot.id < head.id else None
         state = self._state(started, snapshot, kept)
@@ -291,10 +288,11 @@ class _Publication:
         return made
 
     def _kept(self, current: LoadedMetadata) -> TableMetadata:
-        """Return the current metadata with the tags, snapshots and format version of the table; the
-        same object if nothing differs.
+        """Return the current metadata with the tags, snapshots, properties and format version of
+        the table; the same object if nothing differs.
         """
-        return with_kept_snapshots(upgraded(current.metadata, self._version), self._handle)
+        metadata = protected(upgraded(current.metadata, self._version))
+        return with_kept_snapshots(metadata, self._handle)
 
     def _with_upkeep(
         self, current: LoadedMetadata, kept: TableMetadata, number: int
@@ -333,7 +331,7 @@ class _Publication:
             default_spec_id=0,
             last_partition_id=FIRST_FIELD_ID - 1 + len(spec.fields),
             last_sequence_number=head.id - 1,
-            properties=_PROPERTIES,
+            properties=PROPERTIES,
             next_row_id=self._first_row_id(),
         )
 

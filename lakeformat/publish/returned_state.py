@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.snapshot import SnapshotLogEntry
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.publish.identity import IDENTITY
 
 __all__ = ["is_rolled_back", "published_snapshot", "returned_to"]
 

@@ -35,8 +35,8 @@ from lakeformat.iceberg.metadata.metadata_file import (
     version_of,
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
+from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.publish.identity import IDENTITY
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 from lakeformat.tables.create_once import create_once

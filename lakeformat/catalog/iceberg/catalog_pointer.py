@@ -10,6 +10,7 @@ from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.names import TableName
 from lakeformat.iceberg.commit.pointer import SentPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.lease import KeepsLeases, Leases
 
@@ -72,8 +73,12 @@ class CatalogPointer:
         return self._known[1]
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore."""
+        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore, or if
+        the table is published for a Paimon table.
+        """
         self._names.require_writable()
+        if self._known is not None:  # each commit checks the newest metadata
+            refuse_published(self._known[1].metadata)
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager that takes no lock: the catalog accepts only one of two

@@ -36,6 +36,7 @@ from lakeformat.iceberg.metadata.metadata_file import (
     find_metadata_file,
     read_metadata_file,
 )
+from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
@@ -233,8 +234,9 @@ class PathMetastore(Metastore):
     def require_removable(self, name: TableName, *, purge: bool) -> None:
         """Raise ``UnsupportedError`` without ``purge``: the directory is the table.
 
-        Raise ``InvalidRequestError`` if the property ``gc.enabled`` is false: another table may use
-        the files.
+        Raise it also for a table that is published for a Paimon table. Raise
+        ``InvalidRequestError`` if the property ``gc.enabled`` is false: another table may use the
+        files.
         """
         if not purge:
             raise UnsupportedError(
@@ -243,12 +245,13 @@ class PathMetastore(Metastore):
                 "to delete this directory with all its files, or move it away"
             )
         try:
-            properties = self.pointer(name).load().metadata.properties
+            metadata = self.pointer(name).load().metadata
         except NotFoundError:
             if self.has_other_files(name):
                 raise
             return  # an interrupted removal has deleted the metadata last
-        if not bool_property(properties, _COLLECTED, default=True):
+        refuse_published(metadata)
+        if not bool_property(metadata.properties, _COLLECTED, default=True):
             raise InvalidRequestError(
                 f"the files of table '{name}' are not deleted, because its property {_COLLECTED!r} "
                 "is false: another table may use them. Set the property to true if you are sure "

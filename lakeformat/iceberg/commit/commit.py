@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from lakeformat.errors import CommitConflictError, TableReplacedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.properties import int_property
@@ -62,8 +63,8 @@ def commit_metadata(
     ``TableReplacedError`` means that the table was dropped and created again meanwhile.
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. ``UnsupportedError`` means that the table cannot be changed here, for
-    example because it was opened by its metadata file. After ``CommitOutcomeUnknownError`` the
-    change may be published or not.
+    example because it was opened by its metadata file or is published for a Paimon table. After
+    ``CommitOutcomeUnknownError`` the change may be published or not.
     """
     handle.pointer.require_writable()
     first = planned or handle.load()
@@ -75,6 +76,7 @@ def commit_metadata(
             with handle.pointer.turn():
                 base = handle.load()
                 _require_same_table(handle, first, base)
+                refuse_published(base.metadata)
                 if (result := _try_on(handle, base, change, attempt)) is not None:
                     return result
             # Read only after a lost attempt, so that an alteration can correct a wrong property.

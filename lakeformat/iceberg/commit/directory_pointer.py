@@ -25,6 +25,7 @@ from lakeformat.iceberg.metadata.metadata_file import (
     version_of,
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
+from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
@@ -65,8 +66,8 @@ class DirectoryPointer:
         return self._known
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if the table belongs to a catalog, or if its storage is
-        unsafe.
+        """Raise ``UnsupportedError`` if the table belongs to a catalog or is published for a Paimon
+        table, or if its storage is unsafe.
 
         A storage is unsafe if it replaces an existing file instead of refusing to create it.
         """
@@ -74,6 +75,7 @@ class DirectoryPointer:
         if known is None or version_of(known.path) is None:  # ``publish`` checks the newest one
             known = self.load()
         self._next_number(known)
+        refuse_published(known.metadata)
         if isinstance(self._storage, ProvesCreation):
             self._storage.prove_creation(f"{self._root}/{METADATA}/v1.metadata.json")
 

@@ -11,6 +11,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import DATA
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_reference, remove_snapshots
@@ -58,11 +59,13 @@ class Selection:
 
 
 def require_gc(metadata: TableMetadata) -> None:
-    """Raise ``UnsupportedError`` if the property ``gc.enabled`` of the table is false.
+    """Raise ``UnsupportedError`` if the table is published for a Paimon table, or if its property
+    ``gc.enabled`` is false.
 
     Then files of the table must not be deleted. Raise ``InvalidRequestError`` if the property is
     neither true nor false.
     """
+    refuse_published(metadata)
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
             f"the property 'gc.enabled' of {metadata.location} is false, so nothing was deleted: "
