@@ -63,21 +63,24 @@ def _system_columns(
 def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
     """Return the name mapping of the fields inside a type, from all versions of the type."""
     versions: dict[int, list[Field]] = {}
+    called: dict[int, list[str]] = {}
     owners: dict[str, list[int]] = {}
     for kind in kinds:
         for field in inner_fields(kind):
             versions.setdefault(field.id, []).append(field)
-            if field.id not in owners.setdefault(field.name, []):
-                owners[field.name].append(field.id)
+            for name in _names_in(kind, field):
+                called.setdefault(field.id, []).append(name)
+                if field.id not in owners.setdefault(name, []):
+                    owners[name].append(field.id)
     alive = {field.id for field in inner_fields(kinds[-1])} if kinds else set()
     owner = {name: _owner(ids, alive) for name, ids in owners.items()}
     found = []
-    for number, fields in versions.items():
-        names = [*dict.fromkeys(each.name for each in reversed(fields))]
+    for number, given in called.items():
+        names = [*dict.fromkeys(reversed(given))]
         owned = [name for name in names if owner[name] == number]
         alike = {each: None for name in owned for each in owners[name]} or {number: None}
         types = [field.type for each in alike for field in versions[each]]
-        found.append(_entry(number, owned, types, in_list=isinstance(kinds[-1], ListType)))
+        found.append(_entry(number, owned, types))
     if unowned := [name for name, number in owner.items() if number == _NO_FIELD]:
         types = [
             each.type for name in unowned for number in owners[name] for each in versions[number]
@@ -98,12 +101,13 @@ def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
     return next((each for each in ids if each not in alive), _NO_FIELD)
 
 
-def _entry(
-    number: int, names: list[str], types: Sequence[Type], *, in_list: bool = False
-) -> dict[str, Any]:
+def _names_in(kind: Type, field: Field) -> tuple[str, ...]:
+    """Return the names that files have for a field inside a type; the last one is Iceberg's."""
+    return ("item", field.name) if isinstance(kind, ListType) else (field.name,)
+
+
+def _entry(number: int, names: list[str], types: Sequence[Type]) -> dict[str, Any]:
     entry: dict[str, Any] = {"field-id": number, "names": names}
-    if in_list:
-        entry["names"].append("item")
     if inner := _mapping([each for each in types if _has_fields(each)]):
         entry["fields"] = inner
     return entry

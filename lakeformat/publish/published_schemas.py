@@ -87,7 +87,16 @@ class PublishedSchemas:
         known = {each.schema_id: each for each in metadata.schemas}
         if snapshot.schema_id in known and newest.id in known:
             shown = tuple(optional_as_before(metadata.schemas))  # earlier versions did not do so
-            return replace(metadata, schemas=shown, current_schema_id=snapshot.schema_id)
+            properties = {**metadata.properties}
+            if '"item"' in properties.get(NAME_MAPPING, ""):
+                # Earlier versions gave this name to several fields.
+                properties[NAME_MAPPING] = name_mapping(shown, newest)
+            return replace(
+                metadata,
+                schemas=shown,
+                current_schema_id=snapshot.schema_id,
+                properties=properties,
+            )
         schemas = self.all_of(known)
         published = () if before is None else before.metadata.schemas
         unchanged = (each.schema_id for each in published if not self._is_redefined(each))

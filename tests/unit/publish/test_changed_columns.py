@@ -14,6 +14,7 @@ from lakeformat.paimon.metadata.schema_file import create_schema
 from lakeformat.publish import published_schemas
 from lakeformat.publish.check.check import check_publication
 from lakeformat.publish.check.readers import Reader
+from lakeformat.publish.name_mapping import NAME_MAPPING
 from lakeformat.publish.optional_fields import optional_fields
 from lakeformat.publish.place import versions_of
 from lakeformat.storage import MemoryStorage
@@ -298,6 +299,64 @@ def test_the_next_commit_corrects_required_columns_of_published_schemas(table, m
     assert not any(schema.fields[0].required for schema in metadata.schemas)
     assert len(metadata.metadata_log) == 3  # not published from scratch
     assert seen(table, 2) == [{"id": 1}, {"id": 1}]
+
+
+NESTED = {
+    "ARRAY<INT>": [1],
+    "ARRAY<ARRAY<INT>>": [[1], []],
+    "ROW<element INT, item INT>": {"element": 1, "item": 2},
+    "MAP<STRING, INT>": [("k", 1)],
+}
+
+
+def values(table: lake.Table, **columns: object) -> pa.Table:
+    return pa.Table.from_pylist([columns], schema=table.schema.arrow_schema())
+
+
+@pytest.mark.parametrize("later", NESTED)
+@pytest.mark.parametrize("earlier", NESTED)
+@pytest.mark.parametrize("inside", [False, True], ids=["column", "field"])
+def test_a_nested_column_with_the_name_of_an_earlier_one_is_read(request, earlier, later, inside):
+    columns = [("id", "INT"), ("r", f"ROW<a {earlier}, y INT>") if inside else ("a", earlier)]
+    place = ("r", "a") if inside else ("a",)
+
+    def write(table: lake.Table, value: object) -> None:
+        table.write(values(table, id=1, **({"r": {"a": value}} if inside else {"a": value})))
+
+    table = published_table(MemoryStorage(request.node.name), columns)
+    write(table, NESTED[earlier])
+    for change in lake.drop_column(place), lake.add_column(place, later):
+        table = catalog_of(table).alter_table("shop.orders", change)
+    write(table, NESTED[later])
+    assert seen(table) == content(table.scan().to_arrow())
+    assert seen(table, 1) == content(table.scan(snapshot=1).to_arrow())
+
+
+@pytest.mark.parametrize("renamed", ["a", "b"])
+def test_an_array_with_the_name_of_a_renamed_or_dropped_array_is_read(request, renamed):
+    columns = [("id", "INT"), ("a", "ARRAY<INT>"), ("b", "ARRAY<INT>")]
+    table = published_table(MemoryStorage(request.node.name), columns)
+    table.write(values(table, id=1, a=[1], b=[2]))
+    changes = lake.rename_column("a", "z"), lake.add_column("a", "ARRAY<INT>")
+    if renamed == "b":
+        changes = lake.drop_column("a"), lake.rename_column("b", "a")
+    for change in changes:
+        table = catalog_of(table).alter_table("shop.orders", change)
+    table.write(values(table, id=2, a=[3]))
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+def test_the_next_commit_corrects_a_name_mapping_of_earlier_versions(request, monkeypatch):
+    table = published_table(MemoryStorage(request.node.name), [("id", "INT"), ("a", "ARRAY<INT>")])
+    wrong = '[{"field-id":1,"names":["a"],"fields":[{"field-id":2,"names":["item","item"]}]}]'
+    with monkeypatch.context() as earlier:
+        earlier.setattr(published_schemas, "name_mapping", lambda *_: wrong)
+        table.write(values(table, id=1, a=[1]))
+    assert iceberg(table).properties[NAME_MAPPING] == wrong
+    table.write(values(table, id=2, a=[2]))
+    assert iceberg(table).properties[NAME_MAPPING] != wrong
+    assert len(iceberg(table)._loaded().metadata.metadata_log) == 1  # not published from scratch
+    assert seen(table) == content(table.scan().to_arrow())
 
 
 @pytest.mark.parametrize("path", [("c",), ("r", "c")], ids=["column", "nested"])
