@@ -25,7 +25,7 @@ from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage.location import one_spelling
 
-__all__ = ["unneeded_files", "with_kept_snapshots"]
+__all__ = ["names_in", "unneeded_files", "with_kept_snapshots"]
 
 
 def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMetadata:
@@ -54,6 +54,11 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
         return metadata
     now = next_timestamp(metadata, handle.environment.now_millis())
     return replace(kept, references=references, last_updated_ms=now)
+
+
+def names_in(metadata: TableMetadata) -> tuple[object, object]:
+    """Return the snapshot ids and the references, which an expiry or a change of tags changes."""
+    return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:

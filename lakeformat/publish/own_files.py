@@ -11,10 +11,13 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from lakeformat.errors import CorruptTableError
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.manifest import read_each
 from lakeformat.iceberg.metadata.metadata_file import METADATA, metadata_directory
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["has_own_manifests", "names_own_files", "own_files"]
+__all__ = ["has_own_manifests", "names_own_files", "own_files", "reads_manifests"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
@@ -50,6 +53,16 @@ def has_own_manifests(metadata: TableMetadata, manifests: pa.Table) -> bool:
     """Return True if all manifests of a manifest list are files of a publication."""
     addresses = manifests.column("manifest_path").to_pylist()
     return len(own_files(metadata, addresses)) == len(addresses)
+
+
+def reads_manifests(base: LoadedMetadata, manifests: pa.Table) -> bool:
+    """Return True if all manifests of a manifest list can be read; read each of them."""
+    try:
+        for _ in read_each(base.places, base.metadata, manifests):
+            pass
+    except CorruptTableError:
+        return False
+    return True
 
 
 def _directory(metadata: TableMetadata) -> str:

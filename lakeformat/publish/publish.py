@@ -37,9 +37,9 @@ from lakeformat.publish.deleted_rows import DeletedRows
 from lakeformat.publish.entries import FileEntries
 from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upgraded
 from lakeformat.publish.history import kept_history
-from lakeformat.publish.kept_snapshots import unneeded_files, with_kept_snapshots
+from lakeformat.publish.kept_snapshots import names_in, unneeded_files, with_kept_snapshots
 from lakeformat.publish.next_state import NextState
-from lakeformat.publish.own_files import has_own_manifests, names_own_files
+from lakeformat.publish.own_files import has_own_manifests, names_own_files, reads_manifests
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.properties import PROPERTIES, protected
 from lakeformat.publish.published_deletes import PublishedDeletes
@@ -228,10 +228,16 @@ class _Publication:
         started = LoadedMetadata(base.places, metadata, base.path)
         kept = self._memory if self._memory or snapshot.id < head.id else None
         state = self._state(started, snapshot, kept)
-        with kept_if_published(state.discard):
-            with naming_partition(handle, snapshot):
-                after = state.after_base(manifests)
-            made = self._versions.create(found.next_number, after)
+        try:
+            with kept_if_published(state.discard):
+                with naming_partition(handle, snapshot):
+                    after = state.after_base(manifests)
+                made = self._versions.create(found.next_number, after)
+        except CorruptTableError:
+            if reads_manifests(base, manifests):  # a file of the Paimon table is damaged
+                raise
+            self._warn_of(base)
+            return self._rebuild(found, head)
         if made is None:
             state.discard()
             return None
@@ -309,7 +315,7 @@ class _Publication:
             return None
         self._followers.show()
         delete_files(current.places, unneeded)
-        self._updated |= _names_in(kept) != _names_in(current.metadata)
+        self._updated |= names_in(kept) != names_in(current.metadata)
         self._upgraded |= kept.format_version != current.metadata.format_version
         return made
 
@@ -391,8 +397,3 @@ class _Publication:
 def _number(metadata: LoadedMetadata) -> int:
     number = metadata.metadata.current_snapshot_id
     return -1 if number is None else number
-
-
-def _names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshot ids and the references, which an expiry or a change of tags changes."""
-    return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)

@@ -22,6 +22,7 @@ from tests.unit.publish.published import (
     published_table,
     rows_of,
     seen,
+    unobserved,
 )
 
 LIST = "manifest-list"
@@ -161,6 +162,52 @@ def test_metadata_that_no_publication_wrote_is_replaced_from_scratch(
     for snapshot in forged.table.snapshots():
         rows = content(forged.table.scan(snapshot=snapshot.id).to_arrow())
         assert seen(forged.table, snapshot.id) == rows
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+@pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "broken"])
+def test_a_table_with_a_damaged_published_manifest_is_published_from_scratch(
+    version, is_missing, caplog
+):
+    options = {"metadata.iceberg.format-version": version}
+    table = published_table(MemoryStorage("damaged"), [("id", "BIGINT")], options=options)
+    table.write(rows_of(id=[1]))
+    storage, [manifest] = table._handle.storage, _manifests(table)
+    table.write(rows_of(id=[2]))
+    if is_missing:
+        storage.delete(manifest)
+    else:
+        storage.overwrite(manifest, b"Obj\x01")
+    table.write(rows_of(id=[3]), overwrite="table")
+    assert "published from scratch" in caplog.text
+    for snapshot in table.snapshots():
+        rows = content(table.scan(snapshot=snapshot.id).to_arrow())
+        assert seen(table, snapshot.id) == rows
+    table.delete("id = 3")
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert seen(table) == content(table.scan().to_arrow())
+
+
+def test_a_damaged_manifest_of_the_table_does_not_restart_the_publication(caplog):
+    table = table_with(2)
+    storage, published = table._handle.storage, _manifests(table)
+    unobserved(table).write(rows_of(id=[3]), overwrite="table")
+    for path in storage.files(f"{ROOT}/manifest"):
+        if "/manifest-list-" not in path:
+            storage.overwrite(path, b"Obj\x01")
+    with pytest.raises(lake.CorruptTableError, match="orders/manifest/manifest-"):
+        lake.publish_table(table)
+    assert _manifests(table) == published
+    assert "from scratch" not in caplog.text
+
+
+def _manifests(table: lake.Table) -> list[str]:
+    """The paths of the manifests in the newest published snapshot."""
+    loaded = versions_of(table._handle).newest()
+    assert loaded is not None
+    assert loaded.metadata.current_snapshot is not None
+    listed = read_manifest_list(loaded.places, loaded.metadata.current_snapshot)
+    return [_path(each) for each in listed.column("manifest_path").to_pylist()]
 
 
 def _at_home(method: Callable[..., Any]) -> Callable[..., Any]:
