@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.rows.conditions.moments import plain_moment
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
 from lakeformat.types.count_text import counted
@@ -322,14 +323,12 @@ def _to_utc(text: str) -> str:
 
     A text without a zone is returned unchanged.
     """
-    zone = _ZONE.search(text)
-    if zone is None:
+    if not _ZONE.search(text):
         return text
-    fraction = re.search(r"\.\d*", text)
-    plain = text[: zone.start()].replace(fraction[0] if fraction else "", "").rstrip()
-    moment = datetime.fromisoformat(plain + zone[0]).astimezone(UTC).replace(tzinfo=None)
-    # Unlike strftime, it prints four digits for a year before 1000.
-    return moment.isoformat(" ", "seconds") + (fraction[0] if fraction else "")
+    try:
+        return plain_moment(text).removesuffix("Z")
+    except ValueError:
+        raise _Unfit(f"{_AS_TIMESTAMP}, then the zone, as in '2024-01-31 10:30+02:00'") from None
 
 
 def _require_digits(text: str, digits: int) -> None:

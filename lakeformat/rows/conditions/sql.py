@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import Dialect, errors, exp, tokens
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.rows.conditions.moments import plain_moment
 from lakeformat.rows.conditions.predicate import (
     ESCAPE,
     And,
@@ -51,14 +52,20 @@ _TURNED = {
     Op.GREATER: Op.LESS,
     Op.GREATER_EQUAL: Op.LESS_EQUAL,
 }
+
+
+def _timestamp(text: str) -> datetime:
+    return datetime.fromisoformat(plain_moment(text))
+
+
 _MOMENTS: dict[str, Callable[[str], Any]] = {
     "DATE": date.fromisoformat,
     "TIME": time.fromisoformat,
-    "TIMESTAMP": datetime.fromisoformat,
-    "TIMESTAMPTZ": datetime.fromisoformat,
-    "TIMESTAMPLTZ": datetime.fromisoformat,
-    "TIMESTAMPNTZ": datetime.fromisoformat,
-    "DATETIME": datetime.fromisoformat,
+    "TIMESTAMP": _timestamp,
+    "TIMESTAMPTZ": _timestamp,
+    "TIMESTAMPLTZ": _timestamp,
+    "TIMESTAMPNTZ": _timestamp,
+    "DATETIME": _timestamp,
 }
 
 
@@ -204,7 +211,7 @@ class _PredicateReader:
             raise self._refuse(node)
         try:
             return read(node.this.name)
-        except ValueError:
+        except (OverflowError, ValueError):
             raise InvalidRequestError(
                 f"{node.this.sql()} in {self._text!r} is not a valid {kind}; valid are "
                 "DATE '2024-01-31', TIME '10:30:00' and TIMESTAMP '2024-01-31 10:30:00'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time as time_module
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
@@ -390,6 +391,52 @@ def test_the_ends_of_the_widest_decimals_are_compared_to_the_last_digit(predicat
     values = pa.array([WIDEST, WIDEST.copy_negate(), None], SCHEMA.field("wide").type)
     batch = pa.record_batch({"wide": values})
     assert batch.filter(bound(predicate).mask(batch))["wide"].to_pylist() == found
+
+
+@pytest.fixture(params=["UTC", "Asia/Tokyo", "America/New_York"])
+def _zone_of_the_machine(request, monkeypatch):
+    monkeypatch.setenv("TZ", request.param)
+    time_module.tzset()
+    yield
+    monkeypatch.undo()
+    time_module.tzset()
+
+
+@pytest.mark.usefixtures("_zone_of_the_machine")
+@pytest.mark.parametrize("kind", ["", "TIMESTAMP ", "TIMESTAMPTZ "])
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("2024-01-31+02:00", "2024-01-30 22:00:00"),
+        ("2024-01-31-0500", "2024-01-31 05:00:00"),
+        ("2024-01-31Z", "2024-01-31 00:00:00"),
+        ("2024-01-31 10:30:00,5+02:00", "2024-01-31 08:30:00.5"),
+        ("20240131T103000+0200", "2024-01-31 08:30:00"),
+        ("2024-01-31 10:30:00.250 +02:00", "2024-01-31 08:30:00.25"),
+    ],
+)
+def test_a_zone_means_the_same_on_every_machine(kind, text, same):
+    zoned, utc = (
+        bound(f"moment >= {each}").predicate.value for each in (f"{kind}'{text}'", f"'{same}'")
+    )
+    assert zoned == utc
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-31 10.5:30:00+02:00",
+        "2024-01-31 10:30.5+02:00",
+        "2024-01-3110:30+02:00",
+        "2024-02-30+02:00",
+        "2024-01-31 24:30Z",
+    ],
+)
+def test_a_time_with_a_zone_is_read_strictly(text):
+    with pytest.raises(InvalidRequestError, match=r"write it as '2024-01-31'.*then the zone"):
+        bound(col("moment") == text)
+    with pytest.raises(InvalidRequestError, match=r"is not a valid TIMESTAMP"):
+        bound(f"moment = TIMESTAMP '{text}'")
 
 
 def test_nanoseconds_of_a_text_are_kept():

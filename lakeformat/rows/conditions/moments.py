@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the texts of times with a zone, with all their digits."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+__all__ = ["plain_moment"]
+
+_MOMENT = re.compile(
+    r"(\d{4}-?\d\d-?\d\d)(?:[ T](\d\d(?::?\d\d(?::?\d\d(?:[.,](\d*))?)?)?))?"
+    r"\s*(Z|[+-]\d\d(?::?\d\d)?)?",
+    re.ASCII,
+)
+"""A day, a time of day, the fraction of its seconds, and a zone; only the day is required."""
+
+
+def plain_moment(text: str) -> str:
+    """Return a text of a time as ``2024-01-31 10:30:00.5``, in UTC and with a Z if it has a zone.
+
+    A text without a time of day means the beginning of the day, in the zone of the text. Raise
+    ValueError for any other text, and OverflowError if its time in UTC has no year from 1 to 9999.
+    """
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    day, clock, fraction, zone = found.groups("")
+    moment = datetime.fromisoformat(f"{day}T{re.split('[.,]', clock)[0] or '00'}")
+    if zone:
+        moment = datetime.fromisoformat(f"{moment.isoformat()}{zone}").astimezone(UTC)
+    # Unlike strftime, it prints four digits for a year before 1000.
+    shown = moment.replace(tzinfo=None).isoformat(" ", "seconds")
+    digits = fraction.rstrip("0")
+    return f"{shown}{'.' if digits else ''}{digits}{'Z' if zone else ''}"
