@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.rows.conditions.moments import plain_moment
+from lakeformat.rows.conditions.moments import TimestampText, plain_moment
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
 from lakeformat.types.count_text import counted
@@ -289,6 +289,8 @@ def _timestamp(value: Any, data_type: AtomicType) -> Any:
         value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
     if isinstance(value, datetime):
         value = _moment_text(value, is_instant=is_instant)
+    elif isinstance(value, TimestampText):
+        value = value.text
     if not isinstance(value, str):
         raise _Unfit(_AS_TIMESTAMP)
     text = value.strip()

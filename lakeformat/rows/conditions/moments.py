@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the texts of times with a zone, with all their digits."""
+"""Reads texts of times with all their digits, of which Python's times keep six."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-__all__ = ["plain_moment"]
+__all__ = ["TimestampText", "plain_moment"]
 
 _MOMENT = re.compile(
     r"(\d{4}-?\d\d-?\d\d)(?:[ T](\d\d(?::?\d\d(?::?\d\d(?:[.,](\d*))?)?)?))?"
@@ -14,6 +15,21 @@ _MOMENT = re.compile(
     re.ASCII,
 )
 """A day, a time of day, the fraction of its seconds, and a zone; only the day is required."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TimestampText:
+    """The value of ``TIMESTAMP '…'`` in SQL: not a text, but a time in the form of
+    ``plain_moment``.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"TIMESTAMP '{self.text}'"
 
 
 def plain_moment(text: str) -> str:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from datetime import date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
 from sqlglot import Dialect, errors, exp, tokens
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.rows.conditions.moments import plain_moment
+from lakeformat.rows.conditions.moments import TimestampText, plain_moment
 from lakeformat.rows.conditions.predicate import (
     ESCAPE,
     And,
@@ -36,6 +37,7 @@ _NAMES = ("column", "dot")
 """The kinds of the parser's nodes for names; a name of more than four parts has the kind
 ``dot``.
 """
+_TIME_DIGITS = 6
 _COMPARISONS = {
     "eq": Op.EQUAL,
     "neq": Op.NOT_EQUAL,
@@ -54,13 +56,25 @@ _TURNED = {
 }
 
 
-def _timestamp(text: str) -> datetime:
-    return datetime.fromisoformat(plain_moment(text))
+def _time(text: str) -> time:
+    if _digits(text) > _TIME_DIGITS:
+        raise ValueError(text)
+    return time.fromisoformat(text)
+
+
+def _timestamp(text: str) -> TimestampText:
+    return TimestampText(plain_moment(text))
+
+
+def _digits(text: str) -> int:
+    """Return the number of digits in the fraction of a second, without zeros at its end."""
+    fraction = re.search(r"[.,](\d*)", text)
+    return len(fraction[1].rstrip("0")) if fraction else 0
 
 
 _MOMENTS: dict[str, Callable[[str], Any]] = {
     "DATE": date.fromisoformat,
-    "TIME": time.fromisoformat,
+    "TIME": _time,
     "TIMESTAMP": _timestamp,
     "TIMESTAMPTZ": _timestamp,
     "TIMESTAMPLTZ": _timestamp,
@@ -207,14 +221,15 @@ class _PredicateReader:
         """
         kind = node.args["to"].this.name
         read = _MOMENTS.get(kind)
-        if read is None:
+        precision = node.args["to"].expressions
+        if read is None or (precision and _digits(node.this.name) > int(precision[0].name)):
             raise self._refuse(node)
         try:
             return read(node.this.name)
         except (OverflowError, ValueError):
             raise InvalidRequestError(
                 f"{node.this.sql()} in {self._text!r} is not a valid {kind}; valid are "
-                "DATE '2024-01-31', TIME '10:30:00' and TIMESTAMP '2024-01-31 10:30:00'"
+                "DATE '2024-01-31', TIME '10:30:00.123456' and TIMESTAMP '2024-01-31 10:30:00'"
             ) from None
 
     def _bytes(self, node: exp.Expr) -> bytes:

@@ -445,6 +445,36 @@ def test_nanoseconds_of_a_text_are_kept():
 
 
 @pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("TIMESTAMP '1970-01-01 00:00:00.123456789'", 123_456_789),
+        ("TIMESTAMP '1970-01-01 00:00:00.1234560000'", 123_456_000),
+        ("CAST('1970-01-01 00:00:00.123456' AS TIMESTAMP(6))", 123_456_000),
+    ],
+)
+def test_nanoseconds_of_a_typed_text_are_kept(text, nanoseconds):
+    [condition] = bound(f"fine = {text}").conditions()
+    assert condition.literal == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("at = TIMESTAMP '2024-01-31 10:30:00.1234567'", r"keeps 3 fractional digits"),
+        ("moment = TIMESTAMP '2024-01-31 10:30:00.1234567Z'", r"keeps 6 fractional digits"),
+        ("clock = TIME '10:30:00.0000009'", r"is not a valid TIME; valid are"),
+        ("fine = CAST('2024-01-31 10:30:00.1234' AS TIMESTAMP(3))", r"is not supported"),
+        ("at = TIMESTAMP '2024-01-31 10:30:00Z'", r"the column has none"),
+        ("s = TIMESTAMP '2024-01-31 10:30:00'", r"write a text in quotes"),
+        ("dt = TIMESTAMP '2024-01-31'", r"write a date"),
+    ],
+)
+def test_a_typed_text_that_does_not_fit_its_column_is_refused(where, told):
+    with pytest.raises(InvalidRequestError, match=told):
+        bound(where)
+
+
+@pytest.mark.parametrize(
     ("column", "value", "told"),
     [
         ("n", True, "write a number"),
