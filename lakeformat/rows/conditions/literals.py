@@ -31,6 +31,7 @@ T = TypeName
 _INTEGERS = {T.TINYINT: 8, T.SMALLINT: 16, T.INT: 32, T.BIGINT: 64}
 _DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
 _TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)", re.ASCII)
 _FRACTION = re.compile(r"\.(\d*?)0*\s*$")
 _MINUTE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2})(Z|[+-]\d{2}:?\d{2})?")
 _BYTES = re.compile(r"\s*[xX]'((?:[0-9a-fA-F]{2})*)'\s*")
@@ -268,16 +269,17 @@ def _time(value: Any, data_type: AtomicType) -> Any:
         value = value.isoformat()
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         raise _Unfit("write it as '10:30:00', without a zone")
-    if data_type.name is T.TIME_MICROS:
-        _require_digits(value, 6)
-        return _micros_of_day(value)
-    _require_digits(value, 3)
-    return _cast(value, data_type)
+    _require_digits(value, 6 if data_type.name is T.TIME_MICROS else 3)
+    micros = _micros_of_day(value)
+    return micros if data_type.name is T.TIME_MICROS else _cast(value, data_type)
 
 
 def _micros_of_day(text: str) -> int:
     hours, minutes, seconds = [*text.strip().split(":"), "0"][:3]
-    exact = time(int(hours), int(minutes), int(seconds.partition(".")[0]))
+    try:
+        exact = time(int(hours), int(minutes), int(seconds.partition(".")[0]))
+    except ValueError:
+        raise _Unfit("write a time from '00:00:00' to '23:59:59'") from None
     fraction = seconds.partition(".")[2][:6].ljust(6, "0")
     whole = (exact.hour * 60 + exact.minute) * 60 + exact.second
     return whole * 1_000_000 + int(fraction)
@@ -294,8 +296,6 @@ def _timestamp(value: Any, data_type: AtomicType) -> Any:
     if not isinstance(value, str):
         raise _Unfit(_AS_TIMESTAMP)
     text = value.strip()
-    if text.isdigit():
-        raise _Unfit(_AS_TIMESTAMP)
     minute = _MINUTE.fullmatch(text)
     if minute is not None:  # ISO 8601 allows a time without seconds
         text = f"{minute[1]}:00{minute[2] or ''}"
@@ -304,6 +304,7 @@ def _timestamp(value: Any, data_type: AtomicType) -> Any:
     elif _ZONE.search(text):
         raise _Unfit(_WITHOUT_ZONE)
     _require_digits(text, data_type.precision)
+    _require_day(text)
     try:
         return _cast(text, data_type)
     except InvalidRequestError as reason:
@@ -331,6 +332,19 @@ def _to_utc(text: str) -> str:
         return plain_moment(text).removesuffix("Z")
     except ValueError:
         raise _Unfit(f"{_AS_TIMESTAMP}, then the zone, as in '2024-01-31 10:30+02:00'") from None
+
+
+def _require_day(text: str) -> None:
+    """Raise ``_Unfit`` for a text without a day, which a cast may read as a number, and for a day
+    that its month does not have, for which a cast takes the last day.
+    """
+    day = _DAY.match(text)
+    if day is None:
+        raise _Unfit(_AS_TIMESTAMP)
+    try:
+        date(*map(int, day.groups()))
+    except ValueError:
+        raise _Unfit(f"the calendar has no such day; {_AS_TIMESTAMP}") from None
 
 
 def _require_digits(text: str, digits: int) -> None:
