@@ -25,6 +25,7 @@ from lakeformat.tables.arguments import PartitionSpec
 from lakeformat.types.casts import cast_array
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
+from lakeformat.types.value_text import cast_text, internal_text
 from lakeformat.types.values import values_from_arrow
 
 __all__ = [
@@ -37,6 +38,16 @@ __all__ = [
 
 _DAY = re.compile(r"[0-9]{8}")
 """A day such as 20240131. As a number of days since 1970 it is after the year 9999."""
+_SPELLED = {
+    TypeName.DATE,
+    TypeName.TIME,
+    TypeName.TIMESTAMP,
+    TypeName.TIMESTAMP_LTZ,
+    TypeName.FLOAT,
+    TypeName.DOUBLE,
+}
+"""Types of which one value has several spellings, and whose casts round or complete some texts."""
+_MIDNIGHT = re.compile(r"[ T]00:00(:00(\.0*)?)?$")
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
 
@@ -125,39 +136,65 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
     unknown = [key for key in spec if key not in schema.partition_keys]
     if unknown:
         raise InvalidRequestError(f"{unknown[0]!r} is not a partition column: {known}")
-    default = schema.table_options.partition_default_name
     return {
-        position: _value(spec[field.name], field, default)
+        position: without_padding(_value(spec[field.name], field, schema), field.type)
         for position, field in enumerate(fields)
         if field.name in spec
     }
 
 
-def _value(value: Any, field: DataField, default: str) -> pa.Array:
-    """Return the value as an array of length 1 in the column's type; texts are cast as in SQL.
+def _value(value: Any, field: DataField, schema: TableSchema) -> pa.Array:
+    """Return the value as an array of length 1 in the column's type.
 
-    None and ``default``, the directory name of null, become null. Raise InvalidRequestError for a
-    value that the column cannot hold exactly.
+    None and the directory name of null become null. Raise InvalidRequestError for a value that the
+    column cannot hold exactly.
     """
+    default = schema.table_options.partition_default_name
     text = None if value is None or value == default else _as_text(value)
-    is_date = isinstance(field.type, AtomicType) and field.type.name is TypeName.DATE
-    if text is not None and is_date and _DAY.fullmatch(text):
-        raise InvalidRequestError(
-            f"{value!r} is not a value of the partition column {field.name!r}, which is DATE: "
-            "write it as '2024-01-31'"
-        )
+    wrong = f"{value!r} is not a value of the partition column {field.name!r}"
+    if text is not None and isinstance(field.type, AtomicType) and field.type.name in _SPELLED:
+        return _spelled(text, field, wrong, legacy=schema.table_options.partition_legacy_name)
     try:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
     except LakeError as reason:
+        raise InvalidRequestError(f"{wrong}: {reason}") from None
+    if text is not None and not is_exact(text, found, field.type):
         raise InvalidRequestError(
-            f"{value!r} is not a value of the partition column {field.name!r}: {reason}"
-        ) from None
-    if text is not None and not is_exact(text, found):
-        raise InvalidRequestError(
-            f"{value!r} is not a value of the partition column {field.name!r}: its type "
-            f"{type_to_json(field.type)} changes it to {found[0].as_py()!r}; give the exact value"
+            f"{wrong}: its type {type_to_json(field.type)} changes it to {found[0].as_py()!r}; "
+            "give the exact value"
         )
-    return without_padding(found, field.type)
+    return found
+
+
+def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Array:
+    """Return the value of a text that is written as in a condition, or as directories are named.
+
+    A DATE may have the time 00:00. Raise InvalidRequestError, which begins with ``wrong``, for any
+    other text.
+    """
+    from lakeformat.rows.conditions.literals import literal_of  # only for given partitions
+
+    is_date = isinstance(field.type, AtomicType) and field.type.name is TypeName.DATE
+    asked = _MIDNIGHT.sub("", text) if is_date else text
+    try:
+        found = literal_of(asked, field)
+        return pa.array([found], found.type)
+    except InvalidRequestError as reason:
+        named = None if is_date and _DAY.fullmatch(text) else _of_directory(text, field, legacy)
+        if named is not None:
+            return named
+        same = f"{asked!r} is not a value of column {field.name!r}"
+        raise InvalidRequestError(f"{wrong}{str(reason).removeprefix(same)}") from None
+
+
+def _of_directory(text: str, field: DataField, legacy: bool) -> pa.Array | None:
+    """Return the value whose directory has the name ``text``; None if no value has."""
+    try:
+        found = cast_array(pa.array([text], pa.string()), STRING, field.type)
+    except LakeError:
+        return None
+    shown = internal_text(found, field.type) if legacy else cast_text(found, field.type)
+    return found if shown[0].as_py() == text else None
 
 
 def _as_text(value: Any) -> str:
@@ -168,11 +205,11 @@ def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def is_exact(text: str, found: pa.Array) -> bool:
-    """Return True if the cast from ``text`` lost nothing.
+def is_exact(text: str, found: pa.Array, data_type: DataType) -> bool:
+    """Return True if the cast from ``text`` to ``data_type`` lost nothing.
 
     Integers, decimals and texts are compared. Other types are not, because one value has several
-    spellings.
+    spellings. Blanks at the end of a CHAR value are ignored.
     """
     kind = found.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
@@ -181,7 +218,8 @@ def is_exact(text: str, found: pa.Array) -> bool:
         except InvalidOperation:
             return False
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return str(found[0].as_py()).rstrip() == text.rstrip()
+        asked = pa.array([text], kind)
+        return bool(without_padding(asked, data_type) == without_padding(found, data_type))
     return True
 
 

@@ -152,7 +152,7 @@ def _require_same(text: str, found: pa.Array, wanted: DataType) -> None:
     elif pa.types.is_floating(kind):
         is_same = _is_same_number(text, found[0].as_py(), cast_text(found, wanted)[0].as_py())
     else:
-        is_same = is_exact(text, found)
+        is_same = is_exact(text, found, wanted)
     if not is_same:
         shown = cast_text(found, wanted)[0].as_py()
         how = "read it as time since 1970" if is_number and pa.types.is_temporal(kind) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages, commit_statistics
 from lakeformat.paimon.commit.overwrite import DYNAMIC
 from lakeformat.paimon.metadata.statistics import TableStatistics
-from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.partition import partition_fields, partition_texts
 from lakeformat.paimon.partition_filter import some_partitions
 from tests.paper import commit, file, head, index_files, live, message, paper_table, vectors
 
@@ -286,11 +286,11 @@ def test_an_overwrite_finds_out_itself_what_goes(days):
 class TestPartitionValues:
     """A value names the partition that has it, or it is refused: never a neighbour."""
 
-    def table(self, tmp_path, kind):
+    def table(self, tmp_path, kind, **options):
         catalog = lake.open_catalog(str(tmp_path))
         catalog.create_database("shop", exist_ok=True)
         columns = [("id", "BIGINT"), ("p", kind)]
-        return catalog.create_table("shop.t", columns, partition_by=["p"])
+        return catalog.create_table("shop.t", columns, partition_by=["p"], options=options)
 
     @pytest.mark.parametrize(
         ("kind", "value"),
@@ -302,6 +302,17 @@ class TestPartitionValues:
             ("DATE", "soon"),
             ("DATE", "20240131"),
             ("DATE", 20240131),
+            ("DATE", "2024-01"),
+            ("DATE", "2024-01-01 23:00:00"),
+            ("DATE", datetime(2024, 1, 1, 23)),
+            ("TIMESTAMP(3)", "2024-02-31"),
+            ("TIMESTAMP(3)", "2024-01-31 10:30:00.1239"),
+            ("TIMESTAMP(3)", "1709164800000"),
+            ("TIME(3)", "10:30:60"),
+            ("FLOAT", "0.33333333"),
+            ("DOUBLE", "0.10000000000000000001"),
+            ("VARCHAR(3)", "abc "),
+            ("CHAR(3)", "abc\t"),
         ],
     )
     def test_a_value_the_column_cannot_hold_is_refused(self, tmp_path, kind, value):
@@ -310,6 +321,42 @@ class TestPartitionValues:
         ):
             self.table(tmp_path, kind).drop_partitions([{"p": value}])
 
+    @pytest.mark.parametrize("value", ["2024", 2024, "-1"])
+    def test_a_number_is_a_date_only_if_directories_are_so_named(self, tmp_path, value):
+        table = self.table(tmp_path, "DATE", **{"partition.legacy-name": "false"})
+        with pytest.raises(lake.InvalidRequestError, match=r"'p', which is DATE: write it as"):
+            table.drop_partitions([{"p": value}])
+
+    @pytest.mark.parametrize("legacy", ["true", "false"])
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [
+            ("DATE", 19753),
+            ("DATE", -1),
+            ("TIME(3)", 3723004),
+            ("TIME(3)", 10),
+            ("TIMESTAMP(0)", NEW_YEAR),
+            ("TIMESTAMP(3)", NEW_YEAR + 120_000_000),
+            ("TIMESTAMP(6) WITH LOCAL TIME ZONE", NEW_YEAR + 123_456_000),
+            ("TIMESTAMP(9)", 123_456_789),
+            ("FLOAT", 0.10000000149011612),
+            ("FLOAT", 1.0000000200408773e20),
+            ("DOUBLE", -12345678.9),
+            ("DOUBLE", -0.0),
+            ("DOUBLE", 4.9e-324),
+            ("DOUBLE", float("-inf")),
+            ("BOOLEAN", False),
+            ("DECIMAL(5, 2)", Decimal("1.50")),
+            ("CHAR(3)", "a"),
+        ],
+    )
+    def test_the_name_of_a_directory_is_a_value(self, tmp_path, kind, value, legacy):
+        schema = self.table(tmp_path, kind, **{"partition.legacy-name": legacy}).schema
+        row = frame_row(encode_row((value,), [partition_fields(schema)[0].type]), 1)
+        [text] = partition_texts(schema, row)
+        found = some_partitions(schema, [{"p": text}]).mask(pa.array([row], pa.large_binary()))
+        assert found.tolist() == [True], text
+
     @pytest.mark.parametrize(
         ("kind", "said", "meant", "other"),
         [
@@ -317,7 +364,18 @@ class TestPartitionValues:
             ("INT", "1", 1, 2),
             ("DECIMAL(10, 2)", "1.50", Decimal("1.50"), Decimal("1.51")),
             ("DOUBLE", float("nan"), float("nan"), 1.0),
+            ("FLOAT", 0.1, 0.10000000149011612, 0.0),
             ("BOOLEAN", True, True, False),
+            ("BOOLEAN", "yes", True, False),
+            ("DATE", date(2024, 1, 1), 19723, 0),
+            ("DATE", "2024-1-1", 19723, 0),
+            ("DATE", "2024-01-01 00:00:00", 19723, 0),
+            ("DATE", datetime(2024, 1, 1), 19723, 0),
+            ("DATE", 19723, 19723, 0),
+            ("TIME(3)", time(1, 2, 3, 4000), 3723004, 0),
+            ("TIMESTAMP(3)", datetime(2024, 1, 1), NEW_YEAR, 0),
+            ("TIMESTAMP(3)", datetime(2024, 1, 1, tzinfo=UTC), NEW_YEAR, 0),
+            ("TIMESTAMP(3)", "2024-01-01", NEW_YEAR, 0),
             ("STRING", None, None, "null"),
             ("TIMESTAMP(3) WITH LOCAL TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC), NEW_YEAR, 0),
         ],
