@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lakeformat.errors import InvalidRequestError
 from lakeformat.rows.prune import ColumnTest, Op
 
@@ -12,13 +15,24 @@ __all__ = ["like_regex", "prefix_tests", "require_pattern"]
 
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
+_SURELY_SHORT = 10_000
+"""A length of patterns that Arrow can search for; longer patterns may have too many wildcards."""
 
 
 def require_pattern(pattern: str, escape: str) -> None:
     """Raise ``InvalidRequestError`` if ``escape`` is at the end of ``pattern``, or before a
-    character other than ``%``, ``_`` and itself.
+    character other than ``%``, ``_`` and itself, or if Arrow cannot search for a long pattern.
     """
     _pieces(pattern, escape)
+    if len(pattern) <= _SURELY_SHORT:
+        return
+    try:
+        pc.match_substring_regex(pa.array([""]), like_regex(pattern, escape))
+    except pa.ArrowInvalid:
+        raise InvalidRequestError(
+            f"LIKE '{pattern[:40]}…' has {len(pattern)} characters, which are too many with so "
+            "many wildcards: write a shorter pattern"
+        ) from None
 
 
 def like_regex(pattern: str, escape: str) -> str:

@@ -187,6 +187,8 @@ def _exact(value: Any) -> Decimal:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise _Unfit("write a number")
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise _Unfit("write a number")  # Python would accept them
     try:
         return Decimal(repr(value) if isinstance(value, float) else value)
     except InvalidOperation:

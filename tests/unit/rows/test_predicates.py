@@ -479,6 +479,9 @@ def test_a_typed_text_that_does_not_fit_its_column_is_refused(where, told):
     [
         ("n", True, "write a number"),
         ("n", "seven", "write a number"),
+        ("n", "1_0", r"write a number"),
+        ("d", "1_0.5", r"write a number"),
+        ("price", "\N{FULLWIDTH DIGIT ONE}", r"write a number"),
         ("d", (1 << 53) + 1, "the nearest value is 9007199254740992"),
         ("f", 0.123456789, "the nearest value is 0.123"),
         ("f", 1e300, "the nearest value is inf"),
@@ -559,6 +562,18 @@ def test_texts_are_searched_as_they_are(predicate, found):
     rows = [{"s": text} for text in ("a%", "a%b", "x_", "\\", None)]
     batch = batch_of(rows)
     assert batch.filter(bound(predicate).mask(batch))["s"].to_pylist() == found
+
+
+@pytest.mark.parametrize("part", ["_", "%x"])
+def test_a_pattern_with_too_many_wildcards_is_refused_before_any_row_is_read(part):
+    with pytest.raises(InvalidRequestError, match=r"characters, which are too many.*shorter"):
+        bound(col("s").like(part * 100_000) & col("n").is_null())
+
+
+@pytest.mark.parametrize("pattern", ["x" * 100_000 + "%", "_" * 20_000])
+def test_a_long_pattern_with_few_wildcards_is_searched(pattern):
+    batch = batch_of([{"s": pattern.replace("%", "y")}, {"s": "z"}])
+    assert bound(col("s").like(pattern)).mask(batch).to_pylist() == [True, False]
 
 
 def test_the_text_of_a_condition_quotes_every_name_and_value():
