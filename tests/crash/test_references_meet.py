@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -181,3 +182,49 @@ def test_a_tag_made_while_its_snapshot_expires_fails_or_is_complete():
         complete(storage)
         outcomes.add(is_there)
     assert outcomes == {True, False}
+
+
+class Moving(Meeting):
+    """Renames a directory in one step."""
+
+    def rename_directory(self, old: str, new: str) -> None:
+        self._call("rename_directory", old, lambda: self._disk.rename_directory(old, new))
+
+
+def write_on(table: lake.Table) -> None:
+    table.write(pa.table({"id": [9], "note": ["late"]}), commit=lake.CommitId("job", 1))
+
+
+def write_on_dev(table: lake.Table) -> None:
+    write_on(opened(table._handle.storage, "dev"))
+
+
+def after_publication(start: CrashableStorage, act: Act) -> int:
+    """The first call after the creation of a snapshot."""
+    alone = start.reopened()
+    act(opened(alone))
+    calls = enumerate(alone.log, 2)
+    return next(n for n, c in calls if c.operation == "create" and "/snapshot-" in c.path)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("kind", [Meeting, Moving])
+def test_a_branch_that_is_renamed_during_a_commit_keeps_the_files_of_its_snapshots(kind):
+    start = filled()
+    outcomes = set()
+    for at in {*moments(start, write_on_dev), after_publication(start, write_on_dev)}:
+        storage = kind(start, at, lambda t: t.branches.rename("dev", "new"))
+        outcome: type[Exception] | None = None
+        try:
+            write_on_dev(opened(storage))
+        except (lake.NotFoundError, lake.CorruptTableError, lake.CommitOutcomeUnknownError) as told:
+            outcome = type(told)
+        assert storage.refused is None
+        complete(storage)
+        new = opened(storage, "new")
+        if outcome is lake.CommitOutcomeUnknownError:
+            write_on(new)
+        is_there = outcome in (None, lake.CommitOutcomeUnknownError)
+        assert rows(new).count("9:late") == is_there, storage.log[at - 1]
+        outcomes.add(outcome)
+    assert lake.CommitOutcomeUnknownError in outcomes

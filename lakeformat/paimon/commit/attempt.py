@@ -24,7 +24,7 @@ from lakeformat.paimon.commit.new_files import NewFileCheck
 from lakeformat.paimon.commit.publish import check_place, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
-from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.commit.same_table import is_same_table, require_same_table
 from lakeformat.paimon.commit.snapshot_delta import Provider, SnapshotDelta
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.index.combination import VectorFiles, combine
@@ -340,6 +340,13 @@ class Attempts:
 def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
+    if not is_same_table(handle):
+        return CommitOutcomeUnknownError(
+            f"branch {handle.layout.branch!r} of {handle.uri} was renamed or deleted during the "
+            f"commit {commit}, which may be published under the new name. Open the branch under "
+            f"that name and retry with {commit}: if it was published, the retry changes nothing. "
+            "No file was removed"
+        )
     return CommitOutcomeUnknownError(
         f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but snapshot "
         f"{snapshot.id - 1} had expired by then, so later snapshots may lack these changes. Check "

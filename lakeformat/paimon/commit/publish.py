@@ -8,6 +8,7 @@ from lakeformat.paimon.commit.ancestry import is_built_on
 from lakeformat.paimon.commit.same_table import is_same_table
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.fence import is_fenced, write_fence
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -36,7 +37,8 @@ def check_place(
     A number becomes free again when its snapshot expires. So a writer that paused until then may
     publish a number below the newest snapshot, where no reader finds it. Then ``snapshot`` is
     deleted, and the result is LOST. The same is done after a rollback of ``head``, and if the path
-    no longer has the opened table. Another writer's snapshot with the same number is kept. But if
+    no longer has the opened table; but if that is a branch, whose new name may have ``snapshot``,
+    the result is UNKNOWN. Another writer's snapshot with the same number is kept. But if
     the next snapshot of the table was built on ``snapshot``, the result is COMMITTED; if this is
     unknown, so that the next snapshot may lack the changes, it is UNKNOWN.
     """
@@ -45,7 +47,7 @@ def check_place(
     if head is not None and before == head:
         return PublishOutcome.COMMITTED
     if not is_same_table(handle):
-        return _take_back(handle, snapshot)
+        return _take_back_from_old_place(handle, snapshot)
     if head is None:
         return PublishOutcome.COMMITTED
     there = snapshot_ids(storage, layout)
@@ -70,6 +72,16 @@ def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     if _is_there(handle, snapshot):
         handle.storage.delete(handle.layout.snapshot(snapshot.id))
     return PublishOutcome.LOST
+
+
+def _take_back_from_old_place(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
+    """Delete ``snapshot`` from a path that no longer has the opened table; return LOST or UNKNOWN.
+
+    The renaming of a branch takes a published snapshot along, but its manifests and data files
+    keep their paths below the table. They must not be deleted, so the result is UNKNOWN.
+    """
+    lost = _take_back(handle, snapshot)
+    return lost if handle.layout.branch == MAIN_BRANCH else PublishOutcome.UNKNOWN
 
 
 def _is_there(handle: TableHandle, snapshot: Snapshot) -> bool:
