@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.metadata.branch_directory import unfinished_branches
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.testing import CrashableStorage
-from tests.crash.test_references import filled, opened, rows, write
+from tests.crash.test_references import LAYOUT, filled, opened, rows, write
 from tests.expired import missing
 from tests.sampling import IS_WHOLE, sampled_moments
 
@@ -228,3 +229,54 @@ def test_a_branch_that_is_renamed_during_a_commit_keeps_the_files_of_its_snapsho
         assert rows(new).count("9:late") == is_there, storage.log[at - 1]
         outcomes.add(outcome)
     assert lake.CommitOutcomeUnknownError in outcomes
+
+
+def on_dev(act: Act) -> Act:
+    return lambda table: act(opened(table._handle.storage, "dev"))
+
+
+def rename(table: lake.Table) -> None:
+    table.branches.rename("dev", "new")
+
+
+CHANGES_OF_A_RENAMED_BRANCH: dict[str, Act] = {
+    "rename": rename,
+    "deletion": lambda t: t.branches.delete("dev"),
+    "tag": on_dev(lambda t: t.tags.create("late")),
+    "replaced tag": on_dev(lambda t: t.tags.replace("late")),
+    "consumer": on_dev(lambda t: t.consumers.set("job", next_snapshot=7)),
+}
+
+
+def state_of(table: lake.Table) -> object:
+    consumers = {each.id: each.next_snapshot for each in table.consumers.list()}
+    return rows(table), [(each.name, each.snapshot_id) for each in table.tags.list()], consumers
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("change", CHANGES_OF_A_RENAMED_BRANCH)
+def test_a_change_of_a_branch_that_is_copied_to_a_new_name_is_not_lost(change):
+    """The storage cannot rename directories."""
+    act = CHANGES_OF_A_RENAMED_BRANCH[change]
+    start = filled()
+    opened(start, "dev").tags.create("late", snapshot=7)
+    if change == "tag":
+        opened(start, "dev").tags.delete("late")
+    before = state_of(opened(start, "dev"))
+    changed = start.reopened()
+    act(opened(changed))
+    names = [each.name for each in opened(changed).branches.list()]
+    after = [state_of(opened(changed, each)) for each in ("dev", "new") if each in names]
+    for at in moments(start, rename):
+        storage = Meeting(start, at, act)
+        is_renamed = True
+        try:
+            rename(opened(storage))
+        except (*POSSIBLE, lake.AlreadyExistsError):
+            is_renamed = False
+        complete(storage)
+        there = {each.name: opened(storage, each.name) for each in opened(storage).branches.list()}
+        assert unfinished_branches(storage, LAYOUT) == []
+        found = [state_of(there[each]) for each in ("dev", "new") if each in there]
+        assert found == ([before] if storage.refused else after), storage.log[at - 1]
+        assert not is_renamed or "new" in there, storage.log[at - 1]

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
-from lakeformat.errors import AlreadyExistsError, CommitConflictError
+from lakeformat.errors import AlreadyExistsError, CommitConflictError, NotFoundError
 from lakeformat.paimon.branches.create import put, refuse_inside_branch
 from lakeformat.paimon.branches.delete import refuse_read_through
 from lakeformat.paimon.branches.marker import Move, clear, mark, read_mark
@@ -13,12 +13,17 @@ from lakeformat.paimon.branches.observed import observe_branch
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot_id, snapshot_ids
-from lakeformat.storage.base import LARGE_FILE
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot_id
+from lakeformat.storage.base import LARGE_FILE, FileInfo, Storage, temporary_sibling
 from lakeformat.storage.move_directory import mover
 from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["rename"]
+
+_HINTS = frozenset({"EARLIEST", "LATEST"})
+"""Files that no result depends on. They change after a commit, and are not copied."""
+
+_TEMPORARY = temporary_sibling("*", "*")
 
 
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
@@ -26,8 +31,8 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
 
     A program that has the branch open under its old name fails at its next commit. A commit during
     the call may fail with CommitOutcomeUnknownError. A storage that cannot move directories copies
-    the metadata files. If another program commits during the copy,
-    raise CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish.
+    the metadata files. If another program changes the branch during the copy, raise
+    CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish.
     Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
     InvalidRequestError if main or another branch reads the rows of this branch.
     """
@@ -81,45 +86,89 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
     """Copy the metadata files to the new name, and delete those of the old name.
 
     The new name is hidden until the copy is complete; then the old name is hidden. If another
-    program commits to the branch meanwhile, delete the copy and raise CommitConflictError.
+    program changes the branch meanwhile, delete the copy and raise CommitConflictError.
+
+    Calls of the same rename share the copy. The mark of the new name is missing as soon as one of
+    them has finished the copy: then no other call deletes the copy.
     """
-    storage = handle.storage
-    if read_mark(handle, work.old) != work:
-        mark(handle, work.new, work)
+    is_repeated = read_mark(handle, work.old) == work
+    if not is_repeated or read_mark(handle, work.new) == work:
         try:
-            storage.make_directory(new.metadata_root)
-            for path in _files(handle, old.metadata_root):
-                below = path.removeprefix(old.metadata_root)
-                put(handle, f"{new.metadata_root}{below}", storage.read(path, LARGE_FILE))
-        except CommitConflictError:
-            _give_up(handle, work, new)
-            raise
-        mark(handle, work.old, work)
-    if storage.exists(handle.layout.unfinished_branch(work.new)):
-        if storage.directory_exists(old.metadata_root) and _differ(handle, old, new):
-            clear(handle, work.old)
-            _give_up(handle, work, new)
-            raise CommitConflictError(
-                f"another program commits to branch {work.old!r} of {handle.uri}, so the branch "
-                "was not renamed: try again when no writer is active"
-            )
+            _hide_new(handle, work, new)
+            _copy_files(handle, work, old, new, is_repeated=is_repeated)
+        except (CommitConflictError, NotFoundError) as error:
+            if read_mark(handle, work.new) == work:
+                _give_up(handle, work, new)
+            elif _is_renamed(handle, old, new):
+                return  # by another call
+            raise _changed(handle, work) from error
         clear(handle, work.new)
-    storage.delete_directory(old.metadata_root)
+    handle.storage.delete_directory(old.metadata_root)
     clear(handle, work.old)
 
 
-def _differ(handle: TableHandle, old: TableLayout, new: TableLayout) -> bool:
-    return snapshot_ids(handle.storage, old) != snapshot_ids(handle.storage, new)
+def _hide_new(handle: TableHandle, work: Move, new: TableLayout) -> None:
+    """Hide the new name; raise CommitConflictError if another program has just created it."""
+    if not mark(handle, work.new, work):
+        is_free = read_mark(handle, work.new) == work
+    elif not (is_free := not handle.storage.directory_exists(new.metadata_root)):
+        clear(handle, work.new)
+    if not is_free:
+        raise _changed(handle, work)
+
+
+def _copy_files(
+    handle: TableHandle, work: Move, old: TableLayout, new: TableLayout, *, is_repeated: bool
+) -> None:
+    """Copy the files and hide the old name; raise CommitConflictError if the files change."""
+    storage = handle.storage
+    files = _files(storage, old.metadata_root)
+    storage.make_directory(new.metadata_root)
+    for name in files:
+        content = storage.read(f"{old.metadata_root}/{name}", LARGE_FILE)
+        put(handle, f"{new.metadata_root}/{name}", content)
+    hides = mark(handle, work.old, work)
+    is_ours = hides or read_mark(handle, work.old) == work
+    copies = _files(storage, new.metadata_root).keys()
+    # An interrupted deletion of the old directory may have left only some of its files.
+    is_whole = files.keys() <= copies if is_repeated else files and files.keys() == copies
+    is_same = _files(storage, old.metadata_root) == files
+    if is_ours and is_whole and is_same and read_mark(handle, work.new) == work:
+        return
+    if hides:
+        clear(handle, work.old)
+    raise _changed(handle, work)
+
+
+def _is_renamed(handle: TableHandle, old: TableLayout, new: TableLayout) -> bool:
+    exists = handle.storage.directory_exists
+    return exists(new.metadata_root) and not exists(old.metadata_root)
+
+
+def _changed(handle: TableHandle, work: Move) -> CommitConflictError:
+    return CommitConflictError(
+        f"another program changes branch {work.old!r} of {handle.uri} or creates branch "
+        f"{work.new!r}, so the branch was not renamed: try again when no writer is active"
+    )
 
 
 def _give_up(handle: TableHandle, work: Move, new: TableLayout) -> None:
+    if read_mark(handle, work.old) == work:
+        clear(handle, work.old)
     handle.storage.delete_directory(new.metadata_root)
     clear(handle, work.new)
 
 
-def _files(handle: TableHandle, directory: str) -> Iterator[str]:
-    for info in handle.storage.list(directory):
+def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
+    """Return the files below a directory, without hints, by their path relative to it.
+
+    Temporary files of interrupted writers are left out, too.
+    """
+    found: dict[str, FileInfo] = {}
+    for info in storage.list(directory):
         if info.is_directory:
-            yield from _files(handle, info.path)
-        else:
-            yield info.path
+            below = _files(storage, info.path)
+            found |= {f"{info.name}/{name}": file for name, file in below.items()}
+        elif info.name not in _HINTS and not fnmatchcase(info.name, _TEMPORARY):
+            found[info.name] = info
+    return found
