@@ -101,7 +101,8 @@ def _split(
     context = TaskContext.get()
     source = 0 if context is None else context.partitionId()
     table: lake.Table = pickle.loads(sent)
-    splitter = _Splitter(routing, tasks, source, PieceWriter(directory), kinds)
+    adds = isinstance(table.schema, lake.TableSchema)
+    splitter = _Splitter(routing, tasks, source, PieceWriter(directory), kinds, adds=adds)
     try:
         for batch in read_rows(table, batches):
             yield from splitter.add(batch)
@@ -123,12 +124,21 @@ class _Splitter:
         source: int,
         writer: PieceWriter,
         kinds: str | None,
+        *,
+        adds: bool,
     ) -> None:
+        """Divide rows into pieces for ``tasks`` writing tasks.
+
+        With ``adds``, columns that the rows lack are added. The writers of Iceberg and Mixed tables
+        must add them instead, because only these writers know the write defaults.
+        """
         schema = routing.schema
         texts = texts_as_numbers(schema)
         encoded = texts | decimals_as_numbers(schema)
         self._checked = CheckedRows(schema, kinds, first_row=0, encoded=encoded)
         self._spelled_out = {*schema.column_names} - texts
+        routed_by = {*schema.primary_keys, *schema.partition_keys}
+        self._added = {*schema.column_names} if adds else routed_by
         by_bucket = as_routed(schema, tasks)
         numbers = PartitionNumbers(by_bucket, None)
         self._assign = Assigner(by_bucket, numbers, routing.function)
@@ -152,6 +162,8 @@ class _Splitter:
         """
         with rows_count_from(0):
             rows = self._checked.add(batch)
+        kept = {*batch.schema.names, *self._added}
+        rows = rows.select([name for name in rows.schema.names if name in kept])
         # Text may be dictionary-encoded in one file and not in another; the same with decimals.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
         if self._held and not (fits and rows.schema.equals(self._held[0].schema)):

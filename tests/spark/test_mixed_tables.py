@@ -164,6 +164,43 @@ def test_the_job_applies_messages_and_files_in_tasks_once(spark, catalog, tmp_pa
     assert stock.scan(where="sku = 'new'").count() == 1
 
 
+def with_default(catalog, tmp_path, type_text):
+    """Return a new table whose column ``state`` has a write default."""
+    columns = [("id", "INT NOT NULL"), ("note", "STRING"), ("state", type_text)]
+    how = {"primary_key": ["id"], "options": {"format-version": "3"}}
+    made = catalog.create_table("shop.states", columns, format="mixed", **how)
+    paths = [*(tmp_path / "lake/shop").glob("states*/metadata/*.json")]
+    assert len(paths) == 2
+    for path in paths:
+        metadata = json.loads(path.read_text())
+        metadata["schemas"][0]["fields"][2]["write-default"] = "new"
+        path.write_text(json.dumps(metadata))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("type_text", "upsert_by"), [("STRING", None), ("STRING NOT NULL", ["id"])]
+)
+def test_a_column_that_a_file_lacks_gets_its_write_default_in_tasks(
+    spark, catalog, tmp_path, type_text, upsert_by
+):
+    made = with_default(catalog, tmp_path, type_text)
+    (tmp_path / "1.csv").write_text("id,note\n1,a\n")
+    (tmp_path / "2.csv").write_text("id,note,state\n2,b,old\n")
+    request = {
+        "warehouse": str(tmp_path / "lake"),
+        "catalog_options": {"format": "iceberg"},
+        "table": "shop.states",
+        "source": str(tmp_path / "*.csv"),
+        "engine": "spark",
+        "upsert_by": upsert_by,
+    }
+    ingest.run(request, spark)
+    write_table(spark.range(3, 4).selectExpr("cast(id as int) id", "'c' note"), made)
+    found = sorted(tuple(each.values()) for each in made.scan().to_arrow().to_pylist())
+    assert found == [(1, "a", "new"), (2, "b", "old"), (3, "c", "new")]
+
+
 def copied(spark, source, target, checkpoint, **options):
     """Copy what a stream of the source delivers; return the numbers of rows of its batches."""
     rows = spark.readStream.format("lake").option("rowkind", "true").options(**options)
