@@ -109,7 +109,8 @@ def has_ordered_rows(schema: TableSchema) -> bool:
 def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> Routing:
     """Return the routing for upserted rows, which sends all rows with the same key to one task.
 
-    Its schema has only the ``columns`` of the rows, because the writer adds all other columns.
+    Its schema has only the ``columns`` of the rows and the key, because the writer adds all other
+    columns.
     Raise ``InvalidRequestError`` if the table is a Mixed table with another key than ``key``.
     """
     schema, found = row_schema(table), table.writer_buckets()
@@ -121,7 +122,7 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
     count = _KEY_BUCKETS if found is None else found.count
     keyed = replace(
         schema,
-        fields=tuple(field for field in schema.fields if field.name in columns),
+        fields=tuple(each for each in schema.fields if each.name in {*columns, *key}),
         partition_keys=(),
         # A function of the table takes the columns of its key in their order.
         primary_keys=tuple(key) if found is None else schema.primary_keys,

@@ -76,6 +76,21 @@ def test_messages_change_an_iceberg_table_in_their_order(tmp_path, ingest, form,
     assert table.staged.publish([staged["staged"]]).replaced_rows == 2
 
 
+@pytest.mark.parametrize("form", ["iceberg", "mixed"])
+def test_messages_that_do_not_show_the_key_are_skipped_or_refused(tmp_path, ingest, form):
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"), format="iceberg")
+    catalog.create_database("shop")
+    columns = [("sku", "STRING NOT NULL"), ("note", "STRING")]
+    table = catalog.create_table("shop.stock", columns, format=form, primary_key=["sku"])
+    more = {"catalog_options": {"format": "iceberg"}}
+    of_another = messages.maxwell("insert", {"sku": "pear"}) | {"table": "other"}
+    assert ingest("maxwell", of_another, messages_of="shop.stock", **more)["skipped"]
+    keyless = messages.maxwell("insert", {"note": "x"}) | {"database": "shop", "table": "stock"}
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'sku' is required"):
+        ingest("maxwell", keyless, **more)
+    assert table.snapshots() == []
+
+
 @pytest.fixture
 def ingest(tmp_path, spark):
     """Ingest messages into ``shop.stock``, each out of a file of its own."""
