@@ -197,6 +197,15 @@ def through_pieces(table, *batches):
     return [row for part in parts for row in part.to_pylist()]
 
 
+def test_pieces_for_a_mixed_table_have_the_bytes_of_uuids(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "lake"), format="iceberg")
+    catalog.create_database("shop")
+    columns = pa.schema([pa.field("id", pa.int64(), nullable=False), ("code", pa.uuid())])
+    table = catalog.create_table("shop.ids", columns, format="mixed", primary_key=["id"])
+    given = pa.record_batch({"id": [1], "code": pa.array([bytes(16)], pa.uuid())})
+    assert through_pieces(table, given) == [{"id": 1, "code": bytes(16)}]
+
+
 def test_rows_of_keys_that_cross_partitions_stay_in_order_whatever_their_partition(tmp_path):
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")

@@ -91,6 +91,8 @@ class InputColumns:
         default = self._defaults.get(field.name)
         if field.name in batch.schema.names:
             given = batch.column(field.name)
+            if isinstance(given, pa.ExtensionArray):  # for example UUIDs
+                given = given.storage
             if field.name in self._encoded and (numbers := _as_numbers(given, target)) is not None:
                 return numbers
         elif default is not None:

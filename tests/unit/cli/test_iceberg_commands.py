@@ -6,6 +6,7 @@ import json
 import re
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -521,3 +522,14 @@ def test_a_key_is_refused_for_rows_of_a_paimon_table(tmp_path):
     rows = str(tmp_path / "rows.csv")
     message = refusal("write", table.location, rows, "--upsert-by", "id")
     assert "has no operation 'upsert': write(rows) replaces rows by the primary key" in message
+
+
+@pytest.mark.parametrize(("form", "kind"), [("iceberg", pa.uuid()), ("paimon", pa.binary(16))])
+def test_uuids_of_a_parquet_file_are_written_as_their_bytes(tmp_path, form, kind):
+    catalog = lake.open_catalog(str(tmp_path / "lake"), format=form)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.ids", pa.schema([("id", kind)]))
+    stored = pa.array([bytes(16), None], pa.uuid())
+    pq.write_table(pa.table({"id": stored}), tmp_path / "ids.parquet")
+    show("write", table.location, str(tmp_path / "ids.parquet"))
+    assert table.scan().to_arrow()["id"].to_pylist() == [bytes(16), None]
