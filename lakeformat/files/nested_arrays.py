@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 __all__ = [
     "as_list",
@@ -14,6 +18,7 @@ __all__ = [
     "present_entries",
     "struct_around",
     "struct_children",
+    "with_members_below_nulls",
 ]
 
 _OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -88,3 +93,44 @@ def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType
     """
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=mask)
+
+
+def with_members_below_nulls(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return ``array`` with a value in each member of a null ROW, also inside of other types.
+
+    Arrow refuses to cast a null to a NOT NULL member, even inside of a null ROW, where a reader of
+    files leaves nulls. Parts that have no counterpart in the type ``wanted`` are unchanged.
+    """
+    kind = array.type
+    if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
+        return _row_with_members(array, {field.name: field.type for field in wanted})
+    if is_any_list(kind) and is_any_list(wanted):
+        array = as_list(array)
+        elements = with_members_below_nulls(array.values, wanted.value_type)
+        return list_around(array, elements, pa.list_(_holding(kind.value_field, elements)))
+    if pa.types.is_map(kind) and pa.types.is_map(wanted):
+        keys, items = map_entries(array)
+        items = with_members_below_nulls(items, wanted.item_type)
+        changed = pa.map_(kind.key_field, _holding(kind.item_field, items))
+        return map_around(array, keys, items, changed)
+    return array
+
+
+def _holding(field: pa.Field, values: pa.Array) -> pa.Field:
+    """Return the field with the type of its new values: their lists are plain lists."""
+    return field.with_type(values.type)
+
+
+def _row_with_members(rows: pa.Array, wanted: Mapping[str, pa.DataType]) -> pa.Array:
+    filled = rows
+    if rows.null_count:
+        with_null = pa.concat_arrays([rows, pa.array([None], rows.type)])
+        # Arrow's builder stores the lowest value of the type below a null.
+        places = pa.array(np.arange(len(rows)))
+        filled = with_null.take(pc.if_else(rows.is_null(), len(rows), places))
+    members = [filled.field(number) for number in range(rows.type.num_fields)]
+    for number, field in enumerate(rows.type):
+        if field.name in wanted:
+            members[number] = with_members_below_nulls(members[number], wanted[field.name])
+    fields = [_holding(*each) for each in zip(rows.type, members, strict=True)]
+    return struct_around(rows, members, pa.struct(fields))

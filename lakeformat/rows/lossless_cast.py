@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.files.nested_arrays import present_entries
+from lakeformat.files.nested_arrays import present_entries, with_members_below_nulls
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
 __all__ = [
@@ -41,7 +41,7 @@ def cast_given(
         if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
             # Arrow requires digits for the largest possible integer, not for the given ones.
             values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
-        stored = values.cast(target)
+        stored = _cast(values, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
         raise InvalidRequestError(
             f"column {name!r} does not fit into {target} without loss: {reason}; change the values "
@@ -87,6 +87,15 @@ def _means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
     return any(belongs(source) and belongs(target) for belongs in _ATOMIC) or _parts_mean_the_same(
         source, target
     )
+
+
+def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
+    try:
+        return values.cast(target)
+    except pa.ArrowInvalid:
+        if not pa.types.is_nested(target):
+            raise
+        return with_members_below_nulls(values, target).cast(target)
 
 
 def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:

@@ -33,7 +33,8 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with all ``columns`` that JSON can hold; a missing value is null.
+    """Yield the rows of a file with all ``columns`` that JSON can hold; a missing value is null,
+    even if it is NOT NULL: the caller must check for nulls.
 
     Raise ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a
     value that does not fit its column.
@@ -41,7 +42,7 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     require_objects(path)
     if is_blank(path):
         return
-    readable = pa.schema([each.with_nullable(True) for each in columns if _is_readable(each.type)])
+    readable = pa.schema(_nullable(each) for each in columns if _is_readable(each.type))
     options = _options(readable)
     try:
         for batch in read_growing(lambda size: open_json(path, size, options)):
@@ -84,6 +85,19 @@ def _is_readable(kind: pa.DataType) -> bool:
         return False
     parts = [kind.field(number).type for number in range(kind.num_fields)]
     return all(map(_is_readable, parts))
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    """Return the field with all its parts as nullable.
+
+    For Arrow's JSON reader a null ROW has a null in each of its members.
+    """
+    kind = field.type
+    if pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field))
+    elif pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(part) for part in kind])
+    return pa.field(field.name, kind, metadata=field.metadata)
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:
@@ -145,7 +159,7 @@ def _of_line(
         alone = json.dumps({name: value}).encode()
         if refused := _failure(alone, pa.schema([readable.field(name)])):
             shown = json.dumps(value, ensure_ascii=False)[:_SHOWN]
-            kind = type_name(readable.field(name).type)
+            kind = type_name(columns.field(name).type)
             return InvalidRequestError(
                 f"cannot read {path}: row {row}, column {name!r}: {shown} is not a value of type "
                 f"{kind} ({_reason_text(refused)}): correct it, or change the column's type"

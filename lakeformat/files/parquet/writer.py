@@ -8,14 +8,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import IO, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.decimal_range import refuse_beyond_int32
 from lakeformat.files.field_ids import parquet_schema
 from lakeformat.files.file_writer import FileContent
+from lakeformat.files.nested_arrays import with_members_below_nulls
 from lakeformat.files.parquet.arrow_file import ArrowFile, ParquetLayout
 from lakeformat.files.parquet.assembled_file import (
     WORTH_ASSEMBLING,
@@ -135,7 +134,8 @@ def with_values_below_nulls(rows: pa.Table) -> pa.Table:
     """
     for number, field in enumerate(rows.schema):
         if _has_required_members(field.type):
-            parts = [_filled(part) for part in rows.column(number).chunks]
+            chunks = rows.column(number).chunks
+            parts = [with_members_below_nulls(part, field.type) for part in chunks]
             rows = rows.set_column(number, field, pa.chunked_array(parts, field.type))
     return rows
 
@@ -144,17 +144,3 @@ def _has_required_members(kind: pa.DataType) -> bool:
     if not pa.types.is_struct(kind):
         return False
     return any(not field.nullable or _has_required_members(field.type) for field in kind)
-
-
-def _filled(values: pa.StructArray) -> pa.StructArray:
-    kind, is_null = values.type, values.is_null()
-    if values.null_count:
-        # Arrow's builder stores the lowest value of the type below a null.
-        with_one = pa.concat_arrays([values, pa.array([None], kind)])
-        places = pa.array(np.arange(len(values)))
-        values = with_one.take(pc.if_else(is_null, len(values), places))
-    members = [
-        _filled(member) if _has_required_members(field.type) else member
-        for field, member in ((field, values.field(n)) for n, field in enumerate(kind))
-    ]
-    return pa.StructArray.from_arrays(members, fields=list(kind), mask=is_null)

@@ -357,6 +357,25 @@ def test_lists_go_through_json_and_parquet_and_are_refused_in_csv(tmp_path):
     assert "JSON cannot hold column 'raw' of type BYTES" in str(refused.exception)
 
 
+@pytest.mark.parametrize("form", ["paimon", "iceberg"])
+def test_a_null_row_of_a_json_file_is_written_although_a_member_is_not_null(tmp_path, form):
+    catalog = lake.open_catalog(str(tmp_path / "lake"), format=form)
+    catalog.create_database("shop")
+    columns = [("k", "INT"), ("st", "ROW<a INT NOT NULL>"), ("l", "ARRAY<ROW<a INT NOT NULL>>")]
+    table = catalog.create_table("shop.t", columns)
+    path = tmp_path / "rows.json"
+    path.write_text('{"k": 1}\n{"k": 2, "st": null, "l": [null, {"a": 1}]}\n')
+    runner = CliRunner()
+    assert runner.invoke(app, ["write", table.location, str(path)]).exit_code == 0
+    rows = sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
+    assert rows == [(1, None, None), (2, None, [None, {"a": 1}])]
+    path.write_text('{"k": 3, "st": null}\n{"k": 4, "st": {}}\n')
+    refused = str(runner.invoke(app, ["write", table.location, str(path)]).exception)
+    assert "column 'st' does not fit" in refused
+    number = {"paimon": "2 (rows count from 1", "iceberg": "1 (rows count from 0"}[form]
+    assert f"the first refused value is in row {number}" in refused
+
+
 def test_a_failed_read_leaves_no_file(warehouse):
     [data] = Path(warehouse.root / "wh" / "shop.db" / "orders" / "bucket-0").glob("data-*")
     data.unlink()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import io
 
 import numpy
 import pandas
 import polars
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import lakeformat as lake
@@ -316,6 +318,44 @@ def test_a_struct_may_lack_nullable_fields_and_order_them_otherwise(catalog):
     table = catalog.create_table("shop.structs", [("v", "ROW<a BIGINT, b STRING, c INT>")])
     table.write(pa.table({"v": pa.array([{"b": "x", "a": 1}])}))
     assert table.scan().to_arrow().to_pylist() == [{"v": {"a": 1, "b": "x", "c": None}}]
+
+
+STRICT = "ROW<a INT NOT NULL, b ROW<c STRING NOT NULL>>"
+INNER = pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))])
+NULL_ROWS = [None, {"a": 1, "b": None}, {"a": 2, "b": {"c": "x"}}]
+
+
+def read_from_parquet(values: list[object], kind: pa.DataType) -> pa.Table:
+    """Return rows as a Parquet reader makes them, with nulls below each null ROW."""
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table({"v": pa.array(values, kind)}), file)
+    return pyarrow.parquet.read_table(file)
+
+
+@pytest.mark.parametrize(
+    ("type_text", "kind", "values"),
+    [
+        (STRICT, INNER, NULL_ROWS),
+        (f"ARRAY<{STRICT}>", pa.list_(INNER), [NULL_ROWS, None, []]),
+        (f"ARRAY<{STRICT}>", pa.large_list(INNER), [NULL_ROWS]),
+        (f"MAP<INT, {STRICT}>", pa.map_("int32", INNER), [[*enumerate(NULL_ROWS)]]),
+        (f"ROW<l ARRAY<{STRICT}>>", pa.struct([("l", pa.list_(INNER, 3))]), [{"l": NULL_ROWS}]),
+    ],
+)
+def test_a_null_row_may_have_null_members_that_are_not_null(catalog, type_text, kind, values):
+    table = catalog.create_table("shop.nested", [("v", type_text)])
+    for start in range(len(values)):
+        table.write(read_from_parquet(values, kind).slice(start))
+    assert table.scan().to_arrow()["v"].to_pylist() == [
+        each for start in range(len(values)) for each in values[start:]
+    ]
+
+
+@pytest.mark.parametrize("value", [{"a": None, "b": None}, {"a": 1, "b": {"c": None}}])
+def test_a_member_that_is_not_null_is_checked_beside_null_rows(catalog, value):
+    table = catalog.create_table("shop.nested", [("v", STRICT)])
+    with pytest.raises(lake.InvalidRequestError, match=r"has nulls.* value is in row 3"):
+        table.write(read_from_parquet([*NULL_ROWS, value], INNER))
 
 
 def test_absent_columns_are_null_unless_they_must_not_be(catalog):
