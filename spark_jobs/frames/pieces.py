@@ -10,6 +10,7 @@ bytes in it.
 from __future__ import annotations
 
 import os
+import pickle
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,7 @@ __all__ = [
 
 PIECES_DDL = (
     "task int, source int, piece int, rows binary, file string, start long, size long, "
-    "refused string"
+    "refused binary"
 )
 PIECES = pa.schema(
     [
@@ -48,7 +49,7 @@ PIECES = pa.schema(
         ("file", pa.string()),
         ("start", pa.int64()),
         ("size", pa.int64()),
-        ("refused", pa.string()),
+        ("refused", pa.binary()),
     ]
 )
 
@@ -100,13 +101,13 @@ class PieceWriter:
 
 
 def piece(
-    task: int, source: int, number: int, packed: Packed, refused: str | None = None
+    task: int, source: int, number: int, packed: Packed, refused: bytes | None = None
 ) -> pa.RecordBatch:
     """Return the row of ``PIECES`` that describes a piece of rows.
 
     ``task`` is the number of the task that writes the rows. This task writes its pieces in the
     order of ``source``, the number of the packing task, and then of ``number``. ``refused`` is the
-    reason why the packing task cannot pass its rows; None if it can.
+    pickled error of a packing task that cannot pass its rows; None if it can.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
@@ -125,7 +126,8 @@ def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
     for number, place in enumerate(places):
         if place["refused"] is not None:
-            raise lake.InvalidRequestError(place["refused"])
+            refused: lake.InvalidRequestError = pickle.loads(place["refused"])
+            raise refused
         if place["file"] is None:
             yield from pa.ipc.open_stream(pieces.column("rows")[number].as_buffer())
             continue

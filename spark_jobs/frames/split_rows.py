@@ -108,7 +108,7 @@ def _split(
             yield from splitter.add(batch)
         yield from splitter.rest()
     except lake.InvalidRequestError as reason:
-        yield splitter.refusal(str(reason))
+        yield splitter.refusal(reason)
 
 
 class _Splitter:
@@ -183,9 +183,9 @@ class _Splitter:
         self._writer.close()
         yield from last
 
-    def refusal(self, reason: str) -> pa.RecordBatch:
+    def refusal(self, reason: lake.InvalidRequestError) -> pa.RecordBatch:
         self._writer.close()
-        return self._message(0, Packed(), reason)
+        return self._message(0, Packed(), pickle.dumps(reason))
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield all held rows as pieces, one for each writing task that gets rows."""
@@ -223,6 +223,6 @@ class _Splitter:
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 
-    def _message(self, task: int, packed: Packed, refused: str | None = None) -> pa.RecordBatch:
+    def _message(self, task: int, packed: Packed, refused: bytes | None = None) -> pa.RecordBatch:
         number, self._piece = self._piece, self._piece + 1
         return piece(task, self._source, number, packed, refused)

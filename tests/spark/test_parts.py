@@ -96,9 +96,22 @@ def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_pat
         iter(batches),
     )
 
-    answers = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
-    assert refused in answers[-1]
-    assert "(rows count from 0)" in answers[-1]
+    with pytest.raises(lake.InvalidRequestError, match=rf"{refused}.*\(rows count from 0\)"):
+        list(split_rows.read_pieces(table, pieces))
+
+
+@pytest.mark.parametrize("kind", [lake.InvalidRequestError, lake.UnsupportedError])
+def test_a_refusal_keeps_its_class(table, kind):
+    def read_rows(table, batches):
+        yield from batches
+        raise kind("a row is deleted")
+
+    routing = routing_of(table)
+    sent = split_rows.to_send(table)
+    pieces = split_rows._split(sent, read_rows, 2, None, None, routing, iter(()))
+    with pytest.raises(kind, match=r"^a row is deleted$") as refused:
+        list(split_rows.read_pieces(table, pieces))
+    assert refused.type is kind
 
 
 @pytest.fixture
