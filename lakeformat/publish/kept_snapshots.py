@@ -12,8 +12,7 @@ import pyarrow as pa
 from lakeformat.errors import CorruptTableError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import DATA
-from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
-from lakeformat.iceberg.metadata.snapshot import TAG, Reference
+from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY, TAG, Reference
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import next_timestamp, remove_snapshots
@@ -40,10 +39,10 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
     expired = [
         each.snapshot_id
         for each in metadata.snapshots
-        if each.snapshot_id not in ids and each.summary.get(IDENTITY) not in tagged
+        if each.snapshot_id not in ids and each.summary.get(PAIMON_IDENTITY) not in tagged
     ]
     kept = remove_snapshots(metadata, expired)
-    by_identity = {each.summary.get(IDENTITY): each.snapshot_id for each in kept.snapshots}
+    by_identity = {each.summary.get(PAIMON_IDENTITY): each.snapshot_id for each in kept.snapshots}
     references = {
         name: Reference(name, by_identity[snapshot.identity], TAG)
         for name, snapshot in sorted(tags.items())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
+from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
 from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -75,7 +75,7 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
             f"the Iceberg metadata names the files at the earlier address of the table, "
             f"{newest.metadata.location}, where readers do not find them"
         )
-    if shown.snapshot_id == head.id and shown.summary.get(IDENTITY) == head.identity:
+    if shown.snapshot_id == head.id and shown.summary.get(PAIMON_IDENTITY) == head.identity:
         return _in_catalogs(handle, newest, targets)
     if shown.snapshot_id < head.id:
         missing = counted(head.id - shown.snapshot_id, "snapshot")

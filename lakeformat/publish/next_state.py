@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA
-from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
+from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import add_snapshot, following, next_timestamp
@@ -202,7 +202,7 @@ class NextState:
         assert before is not None  # every published summary has totals
         return {
             "operation": change.operation,
-            IDENTITY: self.snapshot.identity,
+            PAIMON_IDENTITY: self.snapshot.identity,
             **marks_of(self.handle.schema),
             **change_summary(change.added, change.removed, change.partitions),
             **manifest_summary(base.manifests, change.manifests),

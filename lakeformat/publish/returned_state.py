@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
+from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY, SnapshotLogEntry
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
-from lakeformat.iceberg.metadata.snapshot import SnapshotLogEntry
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.snapshot import Snapshot
@@ -18,7 +17,9 @@ __all__ = ["is_rolled_back", "published_snapshot", "returned_to"]
 def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapshot | None:
     """Return the Iceberg snapshot that publishes ``head``; None if the metadata lacks it."""
     found = metadata.snapshot(head.id)
-    return found if found is not None and found.summary.get(IDENTITY) == head.identity else None
+    return (
+        found if found is not None and found.summary.get(PAIMON_IDENTITY) == head.identity else None
+    )
 
 
 def is_rolled_back(metadata: TableMetadata) -> bool:

@@ -35,7 +35,7 @@ from lakeformat.iceberg.metadata.metadata_file import (
     version_of,
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata
-from lakeformat.iceberg.metadata.paimon_identity import IDENTITY
+from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.publish.own_files import own_files
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
@@ -224,7 +224,7 @@ class PublishedVersions:
         """Return True if a publication of this table wrote the metadata."""
         shown = found.metadata.current_snapshot
         at_home = found.metadata.location.rstrip("/") == self.location
-        return at_home and shown is not None and IDENTITY in shown.summary
+        return at_home and shown is not None and PAIMON_IDENTITY in shown.summary
 
     def _hinted(self) -> int | None:
         try:

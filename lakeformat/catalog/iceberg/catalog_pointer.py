@@ -10,7 +10,6 @@ from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.names import TableName
 from lakeformat.iceberg.commit.pointer import SentPointer
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.tables.lease import KeepsLeases, Leases
 
@@ -78,7 +77,7 @@ class CatalogPointer:
         """
         self._names.require_writable()
         if self._known is not None:  # each commit checks the newest metadata
-            refuse_published(self._known[1].metadata)
+            self._known[1].metadata.refuse_published()
 
     def turn(self) -> AbstractContextManager[None]:
         """Return a context manager that takes no lock: the catalog accepts only one of two

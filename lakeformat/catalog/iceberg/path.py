@@ -36,7 +36,6 @@ from lakeformat.iceberg.metadata.metadata_file import (
     find_metadata_file,
     read_metadata_file,
 )
-from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
@@ -250,7 +249,7 @@ class PathMetastore(Metastore):
             if self.has_other_files(name):
                 raise
             return  # an interrupted removal has deleted the metadata last
-        refuse_published(metadata)
+        metadata.refuse_published()
         if not bool_property(metadata.properties, _COLLECTED, default=True):
             raise InvalidRequestError(
                 f"the files of table '{name}' are not deleted, because its property {_COLLECTED!r} "

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from lakeformat.errors import CommitConflictError, TableReplacedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import following
 from lakeformat.iceberg.properties import int_property
@@ -76,7 +75,7 @@ def commit_metadata(
             with handle.pointer.turn():
                 base = handle.load()
                 _require_same_table(handle, first, base)
-                refuse_published(base.metadata)
+                base.metadata.refuse_published()
                 if (result := _try_on(handle, base, change, attempt)) is not None:
                     return result
             # Read only after a lost attempt, so that an alteration can correct a wrong property.

@@ -25,7 +25,6 @@ from lakeformat.iceberg.metadata.metadata_file import (
     version_of,
 )
 from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
-from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import ExternalRoots, Storage
 from lakeformat.storage.creation_proof import ProvesCreation
@@ -75,7 +74,7 @@ class DirectoryPointer:
         if known is None or version_of(known.path) is None:  # ``publish`` checks the newest one
             known = self.load()
         self._next_number(known)
-        refuse_published(known.metadata)
+        known.metadata.refuse_published()
         if isinstance(self._storage, ProvesCreation):
             self._storage.prove_creation(f"{self._root}/{METADATA}/v1.metadata.json")
 

@@ -11,7 +11,6 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.manifest import DATA
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
-from lakeformat.iceberg.metadata.paimon_identity import refuse_published
 from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_reference, remove_snapshots
@@ -65,7 +64,7 @@ def require_gc(metadata: TableMetadata) -> None:
     Then files of the table must not be deleted. Raise ``InvalidRequestError`` if the property is
     neither true nor false.
     """
-    refuse_published(metadata)
+    metadata.refuse_published()
     if not bool_property(metadata.properties, _GC, default=True):
         raise UnsupportedError(
             f"the property 'gc.enabled' of {metadata.location} is false, so nothing was deleted: "

@@ -13,6 +13,7 @@ from lakeformat.tables.json_file import Member, read_members, unknown_members, w
 
 __all__ = [
     "BRANCH",
+    "PAIMON_IDENTITY",
     "TAG",
     "MetadataLogEntry",
     "Reference",
@@ -29,6 +30,11 @@ __all__ = [
 ]
 
 BRANCH, TAG = "branch", "tag"
+PAIMON_IDENTITY = "paimon-commit-identity"
+"""The key of a snapshot summary that holds the identity of the Paimon snapshot for which the
+snapshot was published. After a rollback another snapshot may have the same number; its identity
+differs.
+"""
 _MOST_DIGITS = 19
 """The number of digits of the largest signed 64-bit number."""
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.iceberg.metadata.snapshot import (
+    PAIMON_IDENTITY,
     MetadataLogEntry,
     Reference,
     Snapshot,
@@ -151,6 +152,18 @@ class TableMetadata:
             if entry.timestamp_ms <= millis:
                 return entry.snapshot_id
         return None
+
+    def refuse_published(self) -> None:
+        """Raise ``UnsupportedError`` if the metadata is published for a Paimon table.
+
+        A change would not reach the Paimon table, and deleted files would be missing there.
+        """
+        if any(PAIMON_IDENTITY in each.summary for each in self.snapshots):
+            raise UnsupportedError(
+                f"{self.location} is published for a Paimon table, so readers of Iceberg can only "
+                "read it; nothing was written or deleted. Change, maintain or drop the Paimon "
+                "table: each publication shows its newest state here"
+            )
 
     def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:
         if wanted not in known:
