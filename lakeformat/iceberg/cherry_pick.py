@@ -102,6 +102,8 @@ class _Addition:
         self.earlier = _earlier(self.handle, metadata, self.source)
         if self.earlier is not None:
             return None
+        if metadata.snapshot(self.source.snapshot_id) is None:  # an expiry deletes its files
+            raise no_snapshot(self.handle.uri, self.source.snapshot_id)
         entries = _appended(self.handle, base.loaded, self.source)
         if _has_files(self.handle, base, self.source, entries):
             assert base.parent is not None

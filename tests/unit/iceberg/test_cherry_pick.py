@@ -14,6 +14,7 @@ from lakeformat.iceberg.metadata.snapshot import Reference
 from lakeformat.iceberg.metadata.updates import set_reference
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.iceberg.write.append import append
+from lakeformat.iceberg.write.publish import publish_change
 from tests.unit.iceberg.write.made_tables import (
     entries_of,
     head_of,
@@ -55,6 +56,23 @@ def test_the_files_of_an_append_are_added_to_another_state(storage, version):
     summary = head_of(handle).summary
     assert (summary["source-snapshot-id"], summary["total-records"]) == (str(source), "4")
     assert stored_files(storage) == referenced_files(handle)
+
+
+def test_a_snapshot_that_expires_meanwhile_is_not_added(storage, monkeypatch):
+    handle = with_branch(storage)
+    append(handle, rows(2))
+    source = append(on_branch(handle, "dev"), rows(8)).snapshot_id
+    table = IcebergTable(handle)
+
+    def expire_and_publish(*given, **named):
+        table.branches.delete("dev")
+        table.expire_snapshots(snapshots=[source], delete_files=False)  # its files are next
+        return publish_change(*given, **named)
+
+    monkeypatch.setattr("lakeformat.iceberg.cherry_pick.publish_change", expire_and_publish)
+    with pytest.raises(NotFoundError, match=f"has no snapshot {source}"):
+        table.cherry_pick(source)
+    assert ids_of(handle) == [1, 2]
 
 
 def test_row_ids_are_given_anew(storage):
