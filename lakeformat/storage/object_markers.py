@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from urllib.parse import quote
+from datetime import timedelta
 
 from lakeformat.errors import UnavailableError, UnsupportedError
 from lakeformat.storage.object_client import ObjectClient, open_client
@@ -59,30 +59,40 @@ def delete_foreign_marker(client: ObjectClient, key: str) -> None:
     Raise ``UnsupportedError`` if the store is not S3.
     """
     _require_s3(client, key)
-    made = _client_of_directory(client, key)
+    of_directory = _client_of_directory(client, key)
     with client.asking("delete the marker of", key):
-        made.api.delete(made.patient, "")
+        client.api.delete(of_directory.patient, "")
 
 
 def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
-    """Return a client whose bucket is a directory, so that the empty name is its marker.
+    """Return a client whose root is a directory, so that the empty name is its marker.
 
     The client removes the slash at the end of any other name.
     """
-    given = client.config.values
-    values = {
-        **given,
-        "path_style": True,
-        "virtual_hosted_style_request": False,  # the environment may set it
-        "disable_bulk_delete": True,  # DELETE has the name in its address
-    }
-    directory = quote(key)
-    if given.get("path_style", True) or not client.endpoint:
-        directory = f"{client.address.bucket}/{directory}"
-    elif "endpoint" in given:
-        values["endpoint"] = client.patient.config["endpoint"]  # the address of the bucket
-    address = replace(client.address, bucket=directory)
-    return open_client(address, replace(client.config, values=values))
+    return _with_values(
+        client,
+        endpoint=_address(client, key),
+        path_style=True,
+        virtual_hosted_style_request=True,  # the bucket is not added to the endpoint
+        disable_bulk_delete=True,  # DELETE has the name in its address
+    )
+
+
+def _address(client: ObjectClient, key: str) -> str:
+    """Return the address to which the client sends the requests for an object.
+
+    The client shows it only in a signed address. The options and the environment decide the host,
+    and if the bucket is in it. The key for this signature is not valid.
+    """
+    signer = _with_values(client, access_key_id="-", secret_access_key="-", session_token=None)
+    with client.asking("find the address of", key):
+        signed: str = client.api.sign(signer.patient, "DELETE", key, timedelta(minutes=1))
+    return signed.partition("?")[0]
+
+
+def _with_values(client: ObjectClient, **values: object) -> ObjectClient:
+    config = replace(client.config, values={**client.config.values, **values})
+    return open_client(client.address, config)
 
 
 def _require_s3(client: ObjectClient, key: str) -> None:

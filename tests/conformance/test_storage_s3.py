@@ -17,10 +17,13 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.storage import LockedCreation, ProcessLock, open_storage, resolve
+from lakeformat.storage import LockedCreation, ProcessLock, object_markers, open_storage, resolve
 from lakeformat.storage.base import LARGE_FILE
+from lakeformat.storage.object_address import ObjectAddress
+from lakeformat.storage.object_client import ObjectClient, open_client
 from lakeformat.storage.object_input import READ_AHEAD
 from lakeformat.storage.object_output import PART_BYTES
+from lakeformat.storage.store_options import StoreConfig
 from lakeformat.testing.storage_suite import StorageSuite
 from spark_jobs import ingest
 from tests.conformance.processes import processes
@@ -262,16 +265,52 @@ def test_a_file_written_while_a_marker_of_hadoop_is_removed_is_kept(
     assert keys(s3_client, s3_bucket) == ["t/bucket-0/data"]
 
 
+@pytest.mark.parametrize("is_option", [True, False])
 def test_a_marker_of_hadoop_is_removed_if_the_endpoint_names_the_bucket(
-    s3_bucket, s3_client, s3_endpoint, s3_options, monkeypatch
+    s3_bucket, s3_client, s3_endpoint, s3_options, monkeypatch, is_option
 ):
     s3_client.put_object(Bucket=s3_bucket, Key="t/", Body=b"")
+    s3_client.put_object(Bucket=s3_bucket, Key=f"{s3_bucket}/t/", Body=b"another object")
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"{s3_endpoint}/{s3_bucket}")
-    options = {**s3_options, "s3.path.style.access": "false"}
-    del options["s3.endpoint"]
+    options = {name: value for name, value in s3_options.items() if name != "s3.endpoint"}
+    if is_option:
+        options["s3.path.style.access"] = "false"
+    else:
+        monkeypatch.setenv("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true")
     storage, _ = open_storage(f"s3://{s3_bucket}", options)
     assert storage.remove_empty_directory("t") is True
-    assert keys(s3_client, s3_bucket) == []
+    assert keys(s3_client, s3_bucket) == [f"{s3_bucket}/t/"]
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ({"s3.endpoint": "https://h/x"}, "https://h/x/lake/t/a%3D1"),
+        (
+            {"s3.endpoint": "https://h/x", "s3.path.style.access": "false"},
+            "https://lake.h/x/t/a%3D1",
+        ),
+        ({"s3.region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com/lake/t/a%3D1"),
+        # The alias of an access point is accepted only in the host name.
+        (
+            {"s3.region": "eu-west-1", "s3.path.style.access": "false"},
+            "https://lake.s3.eu-west-1.amazonaws.com/t/a%3D1",
+        ),
+    ],
+)
+def test_the_marker_of_hadoop_has_the_address_of_its_directory(monkeypatch, options, address):
+    opened = []
+
+    def note(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
+        opened.append(open_client(address, config))
+        return opened[-1]
+
+    storage, _ = open_storage("s3://lake", options)
+    monkeypatch.setattr(object_markers, "open_client", note)
+    monkeypatch.setattr("obstore.delete", lambda store, name: None)
+    object_markers.delete_foreign_marker(storage.client, "t/a=1")
+    sender = opened[-1].patient.config
+    assert (sender["endpoint"], sender["virtual_hosted_style_request"]) == (address, "true")
 
 
 def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_client, s3_options):
