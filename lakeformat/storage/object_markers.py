@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from lakeformat.errors import UnavailableError, UnsupportedError
 from lakeformat.storage.object_client import ObjectClient, open_client
+from lakeformat.storage.object_errors import is_missing
 
 __all__ = ["DIRECTORY_MARKER", "delete_foreign_marker", "delete_foreign_markers"]
 
@@ -61,7 +62,11 @@ def delete_foreign_marker(client: ObjectClient, key: str) -> None:
     _require_s3(client, key)
     of_directory = _client_of_directory(client, key)
     with client.asking("delete the marker of", key):
-        client.api.delete(of_directory.patient, "")
+        try:
+            client.api.delete(of_directory.patient, "")
+        except FileNotFoundError as error:
+            if not is_missing(error):
+                raise
 
 
 def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:

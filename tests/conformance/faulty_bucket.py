@@ -47,6 +47,7 @@ class FaultyBucket:
         self.honours_conditions = True
         self.lies_about_conditions = False
         """Answers 412 to the second create, and replaces the object."""
+        self.delete_status = 204
         self.released = threading.Event()
         self.endpoint = ""
 
@@ -143,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         key, _ = self._request()
         self.served.objects.pop(key, None)
-        self._answer(204, b"")
+        self._answer(self.served.delete_status, b"")
 
     def do_POST(self) -> None:
         """S3's request to delete several objects."""

@@ -26,6 +26,7 @@ from lakeformat.storage.object_output import PART_BYTES
 from lakeformat.storage.store_options import StoreConfig
 from lakeformat.testing.storage_suite import StorageSuite
 from spark_jobs import ingest
+from tests.conformance.faulty_bucket import faulty_bucket
 from tests.conformance.processes import processes
 from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY
 from tests.sampling import count
@@ -311,6 +312,16 @@ def test_the_marker_of_hadoop_has_the_address_of_its_directory(monkeypatch, opti
     object_markers.delete_foreign_marker(storage.client, "t/a=1")
     sender = opened[-1].patient.config
     assert (sender["endpoint"], sender["virtual_hosted_style_request"]) == (address, "true")
+
+
+def test_a_marker_of_hadoop_that_is_already_removed_is_no_error():
+    """Some stores answer 404; S3 answers 204."""
+    with faulty_bucket() as bucket:
+        bucket.delete_status = 404
+        options = {"s3.endpoint": bucket.endpoint, "s3.access-key": "k", "s3.secret-key": "s"}
+        storage, _ = open_storage("s3://lake", options)
+        object_markers.delete_foreign_marker(storage.client, "t")
+        assert [(verb, key) for verb, key, _ in bucket.requests] == [("DELETE", "t")]
 
 
 def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_client, s3_options):
