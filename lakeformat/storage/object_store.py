@@ -89,7 +89,7 @@ class ObjectStorage:
                     f" {end - start}. Another program may have replaced the file, which must not"
                     " change: read again."
                 )
-            if found.meta["e_tag"] != first["e_tag"]:  # not If-Match, which some stores ignore
+            if _differ(found.meta["e_tag"], first["e_tag"]):  # not If-Match: some stores ignore it
                 raise UnavailableError(
                     f"Cannot read {self.uri(key)}: another program replaced the file while it was"
                     " read (its ETag has changed). Read again."
@@ -248,6 +248,15 @@ def _file_info(directory: str, item: Any) -> FileInfo:
     name = item["path"].rpartition("/")[2]
     modified = int(item["last_modified"].timestamp() * 1000)
     return FileInfo(f"{directory}/{name}", name, False, item["size"], modified, item["e_tag"])
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    """Return True if two ETags are of different contents; False if an answer had no ETag.
+
+    Answers to GET and HEAD may write one ETag in two ways: proxies add ``W/`` to some.
+    """
+    tags = {tag.removeprefix("W/").strip('"') for tag in (one, other) if tag is not None}
+    return len(tags) > 1
 
 
 def _key(path: str) -> str:

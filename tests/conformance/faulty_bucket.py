@@ -48,6 +48,8 @@ class FaultyBucket:
         self.lies_about_conditions = False
         """Answers 412 to the second create, and replaces the object."""
         self.delete_status = 204
+        self.etag_of_get: str | None = '"x"'
+        """The answer to HEAD always has the ETag "x"."""
         self.released = threading.Event()
         self.endpoint = ""
 
@@ -171,7 +173,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if content_range:
             self.send_header("Content-Range", content_range)
-        self.send_header("ETag", '"x"')
+        etag = self.served.etag_of_get if self.command == "GET" else '"x"'
+        if etag is not None:
+            self.send_header("ETag", etag)
         self.send_header("Last-Modified", "Fri, 20 Nov 2026 14:06:28 GMT")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()

@@ -180,6 +180,17 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(s3_bucket, s3_clien
         assert stream.read() == b"b" * 3 * READ_AHEAD
 
 
+@pytest.mark.parametrize("etag", ['"x"', 'W/"x"', "x", None])
+def test_an_unchanged_file_is_read_if_the_answer_to_get_writes_the_etag_in_another_way(etag):
+    """A proxy that compresses answers makes ETags weak, as in ``W/"x"``."""
+    with faulty_bucket() as bucket:
+        bucket.etag_of_get, bucket.objects["a.csv"] = etag, b"a"
+        options = {"s3.endpoint": bucket.endpoint, "s3.access-key": "k", "s3.secret-key": "s"}
+        storage, _ = open_storage("s3://lake", options)
+        with storage.open_input("a.csv") as stream:
+            assert stream.read() == b"a"
+
+
 # Directories that no bucket has
 
 
