@@ -56,7 +56,7 @@ def open_table(
     ``external_roots`` lists directories outside of the table where its files may be. Default: none;
     then files that the metadata names elsewhere are neither read nor deleted.
     """
-    said = require_options(options)
+    said = require_options(options or None)  # [] and an empty text are no options
     published = {key: said[key] for key in said if str(key).startswith(PUBLISHED_PREFIX)}
     of_storage = {key: said[key] for key in said if key not in published}
     storage, root = open_storage(location, of_storage)

@@ -376,6 +376,14 @@ def test_options_of_a_catalog_are_a_mapping(tmp_path, open_it, options, words):
     assert "S3cr3t" not in str(refused.value)
 
 
+@pytest.mark.parametrize("nothing", ["", [], (), {}, None])
+def test_empty_options_of_a_table_are_no_options(tmp_path, nothing):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    location = catalog.create_table("shop.orders", COLUMNS).location
+    assert lake.open_table(location, options=nothing).scan().count() == 0
+
+
 def test_the_name_of_an_option_of_new_tables_may_have_an_equals_sign(tmp_path):
     options = {"table-default.fields.a=b.aggregate-function": "sum"}
     lake.open_catalog(str(tmp_path), options=options)
