@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-__all__ = ["IGNORED", "is_match", "without_unfinished"]
+__all__ = ["IGNORED", "is_match", "is_unfinished", "without_unfinished"]
 
 IGNORED = (".", "_")
 """The first characters of names that are not data."""
@@ -17,18 +17,26 @@ def is_match(name: str, part: str) -> bool:
     return fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 
-def without_unfinished(paths: Iterable[str], pattern: str) -> list[str]:
-    """Return the paths without those that ``**`` does not match: files below directories of
+def is_unfinished(name: str, pattern: str) -> bool:
+    """Return True if ``**`` in the pattern does not match a directory with this name: it has
     unfinished files, such as Spark's ``_temporary``.
     """
+    if not name.startswith(IGNORED) or "=" in name:
+        return False
+    parts = pattern.split("/")
+    return not any(
+        fnmatchcase(name, part) for part in parts[parts.index("**") :] if part.startswith(IGNORED)
+    )
+
+
+def without_unfinished(paths: Iterable[str], pattern: str) -> list[str]:
+    """Return the paths without those below a directory that ``**`` does not match."""
     parts = pattern.split("/")
     if "**" not in parts:
         return [*paths]
     start = parts.index("**")
-    wanted = [part for part in parts[start:] if part.startswith(IGNORED)]
-
-    def is_ignored(name: str) -> bool:
-        is_asked = any(fnmatchcase(name, part) for part in wanted)
-        return name.startswith(IGNORED) and "=" not in name and not is_asked
-
-    return [path for path in paths if not any(map(is_ignored, path.split("/")[start:-1]))]
+    return [
+        path
+        for path in paths
+        if not any(is_unfinished(name, pattern) for name in path.split("/")[start:-1])
+    ]

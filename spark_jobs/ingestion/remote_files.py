@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
+from itertools import chain
 from typing import IO, TypeAlias
 
 from lakeformat.files.foreign.plain_copy import Opener
 from lakeformat.storage import FileInfo
-from spark_jobs.ingestion.glob_names import is_match, without_unfinished
+from spark_jobs.ingestion.glob_names import is_match, is_unfinished, without_unfinished
 from spark_jobs.runtime.job_files import open_place
 
 __all__ = ["is_remote", "opener_of", "remote_files"]
@@ -44,7 +45,7 @@ def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, F
         parts.append("*")
     folders, files = [place], parts.pop() if parts else ""
     for part in parts:
-        found = (each for folder in folders for each in _folders(folder, part, listed))
+        found = (each for folder in folders for each in _folders(folder, part, listed, exact))
         folders = [*dict.fromkeys(found)]
     infos = {
         address: info
@@ -66,13 +67,15 @@ def _opened(options: Mapping[str, str] | None, path: str) -> AbstractContextMana
     return storage.open_input(inner)
 
 
-def _folders(folder: str, part: str, listed: _Listed) -> list[str]:
+def _folders(folder: str, part: str, listed: _Listed, pattern: str) -> list[str]:
     if not re.search(r"[*?\[]", part):
         return [f"{folder}/{part}"]
-    found = [each for each, info in _children(folder, part, listed) if info.is_directory]
+    found = [info for _, info in _children(folder, part, listed) if info.is_directory]
     if part != "**":
-        return found
-    return [folder, *(below for each in found for below in _folders(each, part, listed))]
+        return [f"{folder}/{info.name}" for info in found]
+    entered = [info.name for info in found if not is_unfinished(info.name, pattern)]
+    below = (_folders(f"{folder}/{name}", part, listed, pattern) for name in entered)
+    return [folder, *chain.from_iterable(below)]
 
 
 def _children(folder: str, part: str, listed: _Listed) -> list[tuple[str, FileInfo]]:

@@ -250,6 +250,20 @@ def test_two_stars_list_each_directory_of_another_storage_once(remote, monkeypat
     assert [path.rpartition("/")[2] for path in listed] == ["in", "2024", "2025"]
 
 
+def test_two_stars_do_not_list_what_a_spark_job_is_writing(remote, monkeypatch):
+    storage, root = open_storage(remote)
+    for name in ("2024/_temporary/0/x/a.csv", "2024/_day=1/a.csv"):
+        storage.create(f"{root}/{name}", b"")
+    listed = []
+    ask = type(storage).list
+    monkeypatch.setattr(
+        type(storage), "list", lambda self, path: listed.append(path) or ask(self, path)
+    )
+
+    assert len(find_paths(f"{remote}/**/*.csv")) == 4
+    assert {path.rpartition("/")[2] for path in listed} == {"in", "2024", "2025", "_day=1"}
+
+
 def test_what_is_wrong_in_another_storage_is_named_by_its_address(remote):
     with pytest.raises(lake.NotFoundError, match="matches no file"):
         find_source(f"{remote}/2026/*.csv", None)
