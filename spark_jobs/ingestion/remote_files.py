@@ -20,7 +20,9 @@ __all__ = ["is_remote", "opener_of", "remote_files"]
 _Listed: TypeAlias = Callable[[str], list[FileInfo]]
 """Returns the content of a directory."""
 
-_SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
+_SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*|/[^/*?\[]*))(.*)")
+"""Its first group is the place: a bucket, or the host of HDFS, which may be missing."""
+_GLOB = re.compile(r"[*?\[]")
 
 
 def is_remote(path: str) -> bool:
@@ -40,7 +42,10 @@ def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, F
     exact = "/".join((place, *parts))
     if "[" in exact and _is_file(exact, options):
         parent, _, name = exact.rpartition("/")
-        return dict([(exact, info) for info in listed(parent) if info.name == name])
+        beside = {info.name: info for info in listed(parent) if not info.is_directory}
+        return {exact: beside[name]} if name in beside else {}
+    if pattern.endswith("/") and _GLOB.search(pattern):  # directories only
+        return {}
     if parts[-1:] == ["**"]:
         parts.append("*")
     folders, files = [place], parts.pop() if parts else ""
@@ -68,7 +73,7 @@ def _opened(options: Mapping[str, str] | None, path: str) -> AbstractContextMana
 
 
 def _folders(folder: str, part: str, listed: _Listed, pattern: str) -> list[str]:
-    if not re.search(r"[*?\[]", part):
+    if not _GLOB.search(part):
         return [f"{folder}/{part}"]
     found = [info for _, info in _children(folder, part, listed) if info.is_directory]
     if part != "**":

@@ -240,6 +240,37 @@ def test_a_glob_finds_the_same_files_in_another_storage_as_on_disk(tmp_path, pat
     assert list(find_states(f"{address}/{pattern}")) == [f"{address}/{name}" for name in local]
 
 
+@pytest.mark.parametrize("pattern", ["*/", "*/*.csv/", "**/"])
+def test_a_glob_that_ends_with_a_slash_matches_no_file(folder, remote, pattern):
+    for place in (folder, remote):
+        with pytest.raises(lake.NotFoundError, match="matches no file"):
+            find_paths(f"{place}/{pattern}")
+
+
+def test_a_file_beside_a_directory_of_the_same_name_keeps_its_state(remote):
+    """An object store can have both."""
+    storage, root = open_storage(remote)
+    storage.create(f"{root}/a[1].csv", b"id\n1\n")
+    [state] = find_states(f"{remote}/a[[]1].csv").values()
+    storage.create(f"{root}/a[1].csv/part", b"")
+
+    assert find_states(f"{remote}/a[1].csv") == {f"{remote}/a[1].csv": state}
+
+
+@pytest.mark.parametrize("pattern", ["data*/x.csv", "data?/x.csv", "*"])
+def test_a_glob_in_the_root_of_hdfs_does_not_match_files_elsewhere(pattern):
+    """The root cannot be listed, with a host or without."""
+    for place in ("hdfs://", "hdfs://host:8020", "viewfs://"):
+        with pytest.raises(lake.InvalidRequestError, match=r"is the root of the file system"):
+            find_paths(f"{place}/{pattern}")
+
+
+@pytest.mark.parametrize("pattern", ["s3://data*/x.csv", "s3://dat[a]/x.csv", "gs://data?/x.csv"])
+def test_a_glob_in_the_name_of_a_bucket_does_not_match_files_of_another(pattern):
+    with pytest.raises(lake.InvalidRequestError, match=r"has no valid bucket name"):
+        find_paths(pattern)
+
+
 def test_two_stars_list_each_directory_of_another_storage_once(remote, monkeypatch):
     listed = []
     kind = type(open_storage(remote)[0])
