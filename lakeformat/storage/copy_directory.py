@@ -37,17 +37,17 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
     Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
-    deleted, and ``old`` is kept. Raise ``NotFoundError`` if another call of this move already
-    deletes ``old``; then all copies are kept.
+    deleted, and ``old`` is kept. Raise ``NotFoundError`` if another call of this move, or a drop,
+    already deletes ``old``; then all copies are kept.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)
     strange = sorted(name for name in there if name not in files and not _is_temporary(name))
-    if strange:
-        copying.require_whole(files, there, strange[0])
-        return
-    copying.require_ours()
     try:
+        if strange:
+            copying.require_whole(files, there, strange[0])
+            return
+        copying.require_ours()
         copying.copy(files)
     except (AlreadyExistsError, CommitConflictError):
         copying.require_unfinished(files)
@@ -101,10 +101,11 @@ class _Copying:
         self._require_unchanged(files)
 
     def require_unfinished(self, files: Mapping[str, FileInfo]) -> None:
-        """Raise ``NotFoundError`` if another call of this move has begun to delete the old files.
+        """Raise ``NotFoundError`` if another program has begun to delete the old files.
 
-        That call deletes the files below ``last`` first, once the new directory has all of them.
-        Then the copies of this attempt may be the only ones.
+        Another call of this move deletes the files below ``last`` first, once the new directory has
+        all of them. Then the copies of this attempt may be the only ones. A drop of the old table
+        looks the same.
         """
         storage, inside = self._storage, f"{self._last}/"
         needed = {name for name in files if name.startswith(inside)}
@@ -113,8 +114,10 @@ class _Copying:
         if needed <= _content(storage, self._new).keys():
             raise NotFoundError(
                 f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}: another call of"
-                " this move is deleting the old directory. The new directory is complete: use it."
-                " If the old directory still has files once that call has ended, repeat the call."
+                " this move, or a drop of the old table, is deleting the old directory. All files"
+                " in the new directory are kept. Once that call has ended, repeat this one if the"
+                f" old directory or {storage.uri(f'{self._new}/{MOVE_MARK}')} still exists. If the"
+                " old table was dropped, drop the new one, too."
             )
 
     def undo(self) -> None:

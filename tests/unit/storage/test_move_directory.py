@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from lakeformat.errors import (
@@ -143,7 +145,7 @@ def test_a_commit_to_the_old_table_meanwhile_is_not_lost(storage, late, when):
 def test_a_second_call_that_finishes_the_move_keeps_its_files(storage):
     """Also those that it took over from the first call."""
     before(storage, "create", "new/schema/schema-1", lambda: move(storage))
-    with pytest.raises(NotFoundError, match=r"another call .* new directory is complete"):
+    with pytest.raises(NotFoundError, match=r"another call .* directory are kept"):
         move(storage)
     assert storage.files() == MOVED
 
@@ -154,7 +156,39 @@ def test_a_second_call_that_was_stopped_while_it_removed_is_finished(storage):
         storage.delete("old/schema/schema-0")
 
     before(storage, "create", "new/schema/schema-1", stop)
-    with pytest.raises(NotFoundError, match=r"another call .* new directory is complete"):
+    with pytest.raises(NotFoundError, match=r"another call .* directory are kept"):
+        move(storage)
+    move(storage)
+    assert storage.files() == MOVED
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_second_call_that_deletes_before_the_first_compares_is_not_another_writer(
+    storage, is_stopped
+):
+    def finish() -> None:
+        if is_stopped:
+            before(storage, "delete_directory", "old", lambda: pytest.fail("stopped"))
+        with suppress(pytest.fail.Exception):
+            move(storage)
+
+    before(storage, "list", "new/schema", finish)
+    with pytest.raises(NotFoundError, match=r"another call of this move, or a drop"):
+        move(storage)
+    assert ("new/.moving.tmp" in storage.files()) is is_stopped
+    if is_stopped:
+        move(storage)
+    assert storage.files() == MOVED
+
+
+def test_a_table_that_is_dropped_once_its_copy_is_complete_is_named(storage):
+    """The copy may as well be the work of a second call, so it is kept."""
+
+    def drop() -> None:
+        before(storage, "list", "old", lambda: storage.delete_directory("old"))
+
+    before(storage, "create", "new/schema/schema-1", drop)
+    with pytest.raises(NotFoundError, match=r"or a drop of the old .* drop the new one, too"):
         move(storage)
     move(storage)
     assert storage.files() == MOVED
