@@ -34,6 +34,7 @@ from lakeformat.tables.table import offer_arguments
 
 if TYPE_CHECKING:
     from lakeformat.catalog.repair_report import RepairReport
+    from lakeformat.paimon.table import Table
 
 __all__ = ["FileSystemCatalog"]
 
@@ -229,6 +230,20 @@ class FileSystemCatalog(Catalog):
         self._check_planned(name, plan)
         run_drop(self._storage, self._layout(name), plan, self._environment.new_id)
 
+    def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
+        """Rename a table like ``Catalog.rename_table``, or finish an interrupted rename in an
+        object store.
+        """
+        source, target = parse_plain_name(old), parse_plain_name(new)
+        if not force or not self._is_half_moved(source, target):
+            return super().rename_table(old, new, force=force)
+        from lakeformat.paimon.branches.observed import observe_all
+
+        self._move_table(source, target, self._layout(source), self._layout(target))
+        renamed = self.table(new)
+        observe_all(renamed._handle)
+        return renamed
+
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
@@ -242,6 +257,16 @@ class FileSystemCatalog(Catalog):
                 "name"
             )
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
+
+    def _is_half_moved(self, old: TableName, new: TableName) -> bool:
+        """Return True if an interrupted rename only has to delete what is left of the old table."""
+        storage, source, target = self._storage, self._layout(old), self._layout(new)
+        return (
+            mover(storage) is None
+            and is_moving(storage, source.root, target.root)
+            and not self._is_listed(old)
+            and self._is_listed(new)
+        )
 
 
 def _refuse_another_kind(storage: Storage, directory: str, database: str) -> None:
