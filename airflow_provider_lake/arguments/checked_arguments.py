@@ -214,20 +214,22 @@ class CheckedArguments:
             return
         parts = value.split(".")[:2] if name in self._tables_named else [value]
         if _NONE in parts:
-            raise self._missing_in_run(name, value)
-
-    def _missing_in_run(self, name: str, value: object) -> LakeArgumentError:
-        return LakeArgumentError(
-            f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that its "
-            "template uses is missing in this run. Correct the template, or give it a default"
-        )
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
+                "its template uses is missing in this run. Correct the template, or give it "
+                "a default"
+            )
 
     def _refuse_missing(self, name: str, before: object) -> None:
         """Raise ``LakeArgumentError`` if an argument that is None is the result of a task, or of a
         template that is rendered to a Python value.
         """
         if is_template(before):
-            raise self._missing_in_run(name, None)
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument {name!r} renders to None, and the default of "
+                f"{name!r} means something else. Nothing was done: correct the template, or use "
+                f"another task without {name!r} if you want the default"
+            )
         for task, _ in sources_of(before)[:1]:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "

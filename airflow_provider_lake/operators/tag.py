@@ -12,6 +12,8 @@ from spark_jobs.job_requests.values import Moment
 
 __all__ = ["LakeTagOperator"]
 
+_ORIGINS = ("snapshot", "from_tag", "at_or_after", "watermark")
+
 
 class LakeTagOperator(LakeJobOperator):
     """Creates, replaces, renames or deletes a tag of a Paimon or Iceberg table: a named snapshot,
@@ -47,7 +49,7 @@ class LakeTagOperator(LakeJobOperator):
         "at_or_after",
         "watermark",
     )
-    _never_missing = (*LakeJobOperator._never_missing, "snapshot")
+    _never_missing = (*LakeJobOperator._never_missing, *_ORIGINS)
 
     def __init__(
         self,
@@ -80,3 +82,11 @@ class LakeTagOperator(LakeJobOperator):
         self.force = force
         self.is_dry_run = dry_run
         self._check_arguments()
+
+    def _refuse_missing(self, name: str, before: object) -> None:
+        """Raise ``LakeArgumentError`` if the tag would be at the newest snapshot only because an
+        argument is None.
+        """
+        has_origin = any(getattr(self, each) is not None for each in _ORIGINS)
+        if name not in _ORIGINS or (self.action in ("create", "replace") and not has_origin):
+            super()._refuse_missing(name, before)

@@ -416,8 +416,35 @@ def test_a_native_template_that_renders_to_none_does_not_choose_the_default(ware
             task_id="i", table="a.b", source="in/*", **{name: "{{ params.missing }}"}
         )
     task.render_template_fields({"params": {"missing": None}})
-    with pytest.raises(LakeArgumentError, match=f"argument '{name}' renders to None: the value"):
+    with pytest.raises(LakeArgumentError, match=f"argument '{name}' renders to None, and"):
         task.execute(task_context())
+
+
+def rendered_tag(**given):
+    with DAG("d", schedule=None, render_template_as_native_obj=True):
+        task = LakeTagOperator(task_id="t", table="a.b", tag="v1", **given)
+    task.render_template_fields({"params": {"none": None, "action": "delete"}})
+    return task
+
+
+@pytest.mark.parametrize("name", ["snapshot", "from_tag", "at_or_after", "watermark"])
+def test_a_tag_is_not_at_the_newest_snapshot_because_a_template_renders_to_none(warehouse, name):
+    task = rendered_tag(action="create", **{name: "{{ params.none }}"})
+    with pytest.raises(LakeArgumentError, match=f"argument '{name}' renders to None, and"):
+        task.execute(task_context())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"action": "create", "snapshot": "{{ params.none }}", "from_tag": "v0"},
+        {"action": "{{ params.action }}", "snapshot": "{{ params.none }}"},
+    ],
+)
+def test_a_tag_without_a_snapshot_is_accepted_where_none_is_needed(warehouse, given):
+    task = rendered_tag(**given)
+    task._take_rendered()
+    assert task.snapshot is None
 
 
 def test_arguments_are_asked_together_once_more_when_they_are_rendered(warehouse):
