@@ -7,7 +7,7 @@ another table. Such files are not read, deleted or published.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from lakeformat.iceberg.metadata.manifest import read_each
 from lakeformat.iceberg.metadata.metadata_file import METADATA, metadata_directory
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["has_own_manifests", "names_own_files", "own_files", "reads_manifests"]
+__all__ = ["has_intact_manifests", "names_own_files", "own_files", "reads_manifests"]
 
 
 def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
@@ -49,10 +49,19 @@ def names_own_files(metadata: TableMetadata) -> bool:
     )
 
 
-def has_own_manifests(metadata: TableMetadata, manifests: pa.Table) -> bool:
-    """Return True if all manifests of a manifest list are files of a publication."""
-    addresses = manifests.column("manifest_path").to_pylist()
-    return len(own_files(metadata, addresses)) == len(addresses)
+def has_intact_manifests(
+    metadata: TableMetadata, manifests: pa.Table, sizes: Mapping[str, int] | None
+) -> bool:
+    """Return True if all manifests of a manifest list are files of a publication, and have the
+    lengths of the list.
+
+    ``sizes`` are the sizes of the files in the metadata directory, by name; None if unknown.
+    """
+    columns = ("manifest_path", "manifest_length")
+    addresses, lengths = (manifests.column(name).to_pylist() for name in columns)
+    if len(own_files(metadata, addresses)) != len(addresses):
+        return False
+    return sizes is None or lengths == [sizes.get(each.rpartition("/")[2]) for each in addresses]
 
 
 def reads_manifests(base: LoadedMetadata, manifests: pa.Table) -> bool:

@@ -39,7 +39,7 @@ from lakeformat.publish.format_version import HAS_ROW_IDS, refuse_downgrade, upg
 from lakeformat.publish.history import kept_history
 from lakeformat.publish.kept_snapshots import names_in, unneeded_files, with_kept_snapshots
 from lakeformat.publish.next_state import NextState
-from lakeformat.publish.own_files import has_own_manifests, names_own_files, reads_manifests
+from lakeformat.publish.own_files import has_intact_manifests, names_own_files, reads_manifests
 from lakeformat.publish.place import location_of_table, versions_of
 from lakeformat.publish.properties import PROPERTIES, protected
 from lakeformat.publish.published_deletes import PublishedDeletes
@@ -137,7 +137,7 @@ class _Publication:
                     self._versions.point_to(base, None, must=self._follows_upkeep)
                     self._follow(base)
                     return self._report(base)
-                made = self._with_upkeep(base, kept, found.next_number)
+                made = self._with_upkeep(base, kept, found, head)
             else:
                 made = self._publish(found, base, head)
             known = None if made is None else Newest(made, found.next_number + 1)
@@ -181,26 +181,29 @@ class _Publication:
         if _number(newest) == head.id and found.is_behind_another:
             return None
         is_read_later = _number(newest) != head.id or not self._follows_upkeep
-        return newest if is_read_later or self._manifests(newest) is not None else None
+        return newest if is_read_later or self._manifests(found) is not None else None
 
-    def _manifests(self, base: LoadedMetadata) -> pa.Table | None:
-        """Return the manifest list of ``base``.
+    def _manifests(self, found: Newest) -> pa.Table | None:
+        """Return the manifest list of the found metadata.
 
-        Log a warning and return None if it is damaged, or names files that no publication wrote.
+        Log a warning and return None if it is damaged, if it names files that no publication wrote,
+        or if a manifest is missing or has another length.
         """
+        base = found.loaded
+        assert base is not None  # ``_base`` found it, with its snapshot
         shown = base.metadata.current_snapshot
-        assert shown is not None  # ``_base`` found it
+        assert shown is not None
         with suppress(CorruptTableError):
             manifests = read_manifest_list(base.places, shown)
-            if has_own_manifests(base.metadata, manifests):
+            if has_intact_manifests(base.metadata, manifests, found.sizes):
                 return manifests
         self._warn_of(base)
         return None
 
     def _warn_of(self, found: LoadedMetadata) -> None:
         _log.warning(
-            "%s is damaged, was rolled back by another program, or names files that no publication "
-            "wrote, so %s is published from scratch",
+            "%s is damaged, lacks a manifest, was rolled back by another program, or names files "
+            "that no publication wrote, so %s is published from scratch",
             *(found.metadata_file, self._handle.uri),
         )
 
@@ -221,7 +224,7 @@ class _Publication:
             self._take_schema_of(snapshot or head)
         if base is None or snapshot is None or self._schemas.are_redefined(base.metadata, snapshot):
             return self._rebuild(found, head)
-        if (manifests := self._manifests(base)) is None:
+        if (manifests := self._manifests(found)) is None:
             return self._rebuild(found, head)
         before = protected(upgraded(base.metadata, self._version))
         metadata = self._schemas.added_to(before, snapshot)
@@ -301,16 +304,21 @@ class _Publication:
         return with_kept_snapshots(metadata, self._handle)
 
     def _with_upkeep(
-        self, current: LoadedMetadata, kept: TableMetadata, number: int
+        self, current: LoadedMetadata, kept: TableMetadata, found: Newest, head: Snapshot
     ) -> LoadedMetadata | None:
         """Publish a change of tags, an expiry or a format version; None if another publication
         was first.
 
-        After the publication, delete the files that no snapshot needs any more.
+        After the publication, delete the files that no snapshot needs any more. Publish from
+        scratch if a manifest of a kept snapshot is damaged.
         """
         self._followers.show()  # a catalog that does not answer keeps the files it needs
-        unneeded = unneeded_files(current, kept)
-        made = self._changed(current, kept, number, must=True)
+        try:
+            unneeded = unneeded_files(current, kept)
+        except CorruptTableError:
+            self._warn_of(current)
+            return self._rebuild(found, head)
+        made = self._changed(current, kept, found.next_number, must=True)
         if made is None:
             return None
         self._followers.show()
@@ -338,18 +346,8 @@ class _Publication:
             last_partition_id=FIRST_FIELD_ID - 1 + len(spec.fields),
             last_sequence_number=head.id - 1,
             properties=PROPERTIES,
-            next_row_id=self._first_row_id(),
+            next_row_id=self._versions.next_row_id() if self._version >= HAS_ROW_IDS else None,
         )
-
-    def _first_row_id(self) -> int | None:
-        """Return the lowest row id that no row has had; None before format version 3.
-
-        All metadata files are read: if a power cut has restored a deleted file, the newest one may
-        not have the highest ``next-row-id``.
-        """
-        if self._version < HAS_ROW_IDS:
-            return None
-        return max((each.metadata.next_row_id or 0 for each in self._versions.intact()), default=0)
 
     def _state(
         self, base: LoadedMetadata, snapshot: Snapshot, kept: KeptEntries | None

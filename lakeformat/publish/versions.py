@@ -10,7 +10,7 @@ in the names of its files. The file ``version-hint.text`` names the current file
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -38,7 +38,7 @@ from lakeformat.iceberg.metadata.metadata_json import encode_metadata
 from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.publish.own_files import own_files
-from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.tables.create_once import create_once
 from lakeformat.types.sentence import sentence
 
@@ -64,6 +64,10 @@ class Newest:
     next_number: int
     """The number of the next file. If another publication creates that file, this result is
     outdated.
+    """
+    sizes: Mapping[str, int] | None = None
+    """The sizes of the files in the directory in bytes, by name; None if ``loaded`` is newer than
+    the listing.
     """
 
     @property
@@ -121,7 +125,8 @@ class PublishedVersions:
         snapshots, or with a snapshot whose id differs from its sequence number. Raise it also if
         the file numbers are used up.
         """
-        files = self._files()
+        listed = self.storage.list(f"{self.root}/{METADATA}")
+        files = _numbered(listed)
         highest = files[0][0] if files else 0
         if highest >= _LAST_NUMBER:
             raise InvalidRequestError(
@@ -134,11 +139,17 @@ class PublishedVersions:
         found = first
         while found is not None and not self._is_published(found):
             found = next(intact, None)
-        return Newest(found or first, max(highest + 1, FIRST_NUMBER))
+        sizes = {each.name: each.size for each in listed}
+        return Newest(found or first, max(highest + 1, FIRST_NUMBER), sizes)
 
-    def intact(self) -> Iterator[LoadedMetadata]:
-        """Yield all metadata that can be read, the highest number first."""
-        return self._intact(self._files())
+    def next_row_id(self) -> int:
+        """Return the lowest row id that no row has had.
+
+        All metadata files are read: if a power cut has restored a deleted file, the newest one may
+        not have the highest ``next-row-id``.
+        """
+        files = _numbered(self.storage.list(f"{self.root}/{METADATA}"))
+        return max((each.metadata.next_row_id or 0 for each in self._intact(files)), default=0)
 
     def path(self, number: int) -> str:
         """Return the path of the metadata file with a number."""
@@ -205,13 +216,6 @@ class PublishedVersions:
                 *(self.location, sentence(error)),
             )
 
-    def _files(self) -> list[tuple[int, str]]:
-        listed = self.storage.list(f"{self.root}/{METADATA}")
-        found = ((version_of(info.path), info.path) for info in listed)
-        return sorted(
-            ((number, path) for number, path in found if number is not None), reverse=True
-        )
-
     def _intact(self, files: Iterable[tuple[int, str]]) -> Iterator[LoadedMetadata]:
         paths = [path for _, path in files]
         if not paths and (shown := self.shown()) is not None:
@@ -242,6 +246,12 @@ class PublishedVersions:
                 "snapshots do not match. Move the directory 'metadata' away, then publish again"
             )
         return LoadedMetadata(self.places, metadata, path)
+
+
+def _numbered(listed: Iterable[FileInfo]) -> list[tuple[int, str]]:
+    """Return the numbers and paths of the metadata files, the highest number first."""
+    found = ((version_of(info.path), info.path) for info in listed)
+    return sorted(((number, path) for number, path in found if number is not None), reverse=True)
 
 
 def _with_own_log(loaded: LoadedMetadata) -> LoadedMetadata:

@@ -188,6 +188,59 @@ def test_a_table_with_a_damaged_published_manifest_is_published_from_scratch(
     assert seen(table) == content(table.scan().to_arrow())
 
 
+NEXT = {
+    "publish": lambda table: lake.publish_table(table),
+    "append": lambda table: table.write(rows_of(id=[9])),
+    "tag": lambda table: table.tags.create("v1"),
+    "expire": lambda table: table.expire_snapshots(retain_max=1, retain_min=1),
+}
+
+
+@pytest.mark.parametrize("publish", NEXT.values(), ids=NEXT)
+@pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "shorter"])
+def test_each_next_publication_repairs_the_manifests_of_the_newest_snapshot(
+    publish, is_missing, caplog
+):
+    table = table_with(3)
+    storage, manifest = table._handle.storage, _manifests(table)[0]
+    if is_missing:
+        storage.delete(manifest)
+    else:
+        storage.overwrite(manifest, storage.read(manifest)[:-1])
+    publish(table)
+    assert "lacks a manifest" in caplog.text
+    for snapshot in table.snapshots():
+        rows = content(table.scan(snapshot=snapshot.id).to_arrow())
+        assert seen(table, snapshot.id) == rows
+    assert not lake.publish_table(table).rebuilt
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_an_expiry_repairs_the_manifests_of_deleted_rows_in_kept_snapshots(version, caplog):
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    options |= {"metadata.iceberg.format-version": version}
+    table = published_table(
+        MemoryStorage(f"deletes {version}"),
+        [("id", "BIGINT"), ("v", "BIGINT")],
+        primary_key=["id"],
+        options=options,
+    )
+    table.write(rows_of(id=[1, 2, 3, 4], v=[0, 0, 0, 0]))
+    table.compact(strategy="full")
+    older: list[str] = []
+    for number in (1, 2, 3):
+        table.write(rows_of(id=[number], v=[1]))
+        table.compact(strategy="minor")
+        older.append(_manifests(table)[-1])
+    assert older[1] not in _manifests(table)
+    table._handle.storage.delete(older[1])
+    table.expire_snapshots(retain_max=3, retain_min=1)
+    assert "lacks a manifest" in caplog.text
+    for snapshot in table.snapshots():
+        rows = content(table.scan(snapshot=snapshot.id).to_arrow())
+        assert seen(table, snapshot.id) == rows
+
+
 def test_a_damaged_manifest_of_the_table_does_not_restart_the_publication(caplog):
     table = table_with(2)
     storage, published = table._handle.storage, _manifests(table)
