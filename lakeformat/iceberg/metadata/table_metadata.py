@@ -162,7 +162,9 @@ class TableMetadata:
             raise UnsupportedError(
                 f"{self.location} is published for a Paimon table, so readers of Iceberg can only "
                 "read it; nothing was written or deleted. Change, maintain or drop the Paimon "
-                "table: each publication shows its newest state here"
+                "table: each publication shows its newest state here. If no Paimon table "
+                "is published here any more, delete only the directory "
+                f"{self.location.rstrip('/')}/metadata"
             )
 
     def _named(self, kind: str, wanted: int, known: Mapping[int, _T]) -> _T:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,6 +88,17 @@ def test_an_alteration_and_a_drop_of_published_metadata_are_refused(warehouse):
 def test_a_published_table_is_dropped_with_its_metadata(warehouse):
     lake.open_catalog(str(warehouse)).drop_table("shop.orders")
     assert readers_of(warehouse).list_tables("shop") == []
+
+
+def test_a_refusal_names_the_directory_of_metadata_that_is_left_over(warehouse):
+    shutil.rmtree(warehouse / "shop.db/orders")
+    catalog = readers_of(warehouse)
+    left = warehouse / "iceberg/shop/orders/metadata"
+    advice = re.escape(f"delete only the directory file://{left}")
+    with pytest.raises(lake.UnsupportedError, match=advice):
+        catalog.drop_table("shop.orders", purge=True)
+    shutil.rmtree(left)
+    assert catalog.list_tables("shop") == []
 
 
 def test_a_change_is_refused_after_a_commit_of_another_program(warehouse):
