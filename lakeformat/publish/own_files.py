@@ -50,18 +50,21 @@ def names_own_files(metadata: TableMetadata) -> bool:
 
 
 def has_intact_manifests(
-    metadata: TableMetadata, manifests: pa.Table, sizes: Mapping[str, int] | None
+    base: LoadedMetadata, manifests: pa.Table, sizes: Mapping[str, int] | None
 ) -> bool:
-    """Return True if all manifests of a manifest list are files of a publication, and have the
-    lengths of the list.
+    """Return True if all manifests of a manifest list are files of a publication, and are there.
 
-    ``sizes`` are the sizes of the files in the metadata directory, by name; None if unknown.
+    ``sizes`` are the sizes of the files in the metadata directory, by name; None if unknown. A
+    manifest may be newer than the listing of the directory: if one is missing there, or has another
+    length than in the manifest list, all manifests are read.
     """
     columns = ("manifest_path", "manifest_length")
     addresses, lengths = (manifests.column(name).to_pylist() for name in columns)
-    if len(own_files(metadata, addresses)) != len(addresses):
+    if len(own_files(base.metadata, addresses)) != len(addresses):
         return False
-    return sizes is None or lengths == [sizes.get(each.rpartition("/")[2]) for each in addresses]
+    if sizes is None or lengths == [sizes.get(each.rpartition("/")[2]) for each in addresses]:
+        return True
+    return reads_manifests(base, manifests)
 
 
 def reads_manifests(base: LoadedMetadata, manifests: pa.Table) -> bool:

@@ -187,7 +187,7 @@ class _Publication:
         """Return the manifest list of the found metadata.
 
         Log a warning and return None if it is damaged, if it names files that no publication wrote,
-        or if a manifest is missing or has another length.
+        or if one of them cannot be read.
         """
         base = found.loaded
         assert base is not None  # ``_base`` found it, with its snapshot
@@ -195,7 +195,7 @@ class _Publication:
         assert shown is not None
         with suppress(CorruptTableError):
             manifests = read_manifest_list(base.places, shown)
-            if has_intact_manifests(base.metadata, manifests, found.sizes):
+            if has_intact_manifests(base, manifests, found.sizes):
                 return manifests
         self._warn_of(base)
         return None

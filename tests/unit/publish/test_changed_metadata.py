@@ -254,6 +254,23 @@ def test_a_damaged_manifest_of_the_table_does_not_restart_the_publication(caplog
     assert "from scratch" not in caplog.text
 
 
+def test_a_manifest_that_is_newer_than_the_listing_does_not_restart_the_publication(
+    monkeypatch, caplog
+):
+    table = table_with(2)
+    published = _manifests(table)
+    listed = MemoryStorage.list
+    monkeypatch.setattr(
+        MemoryStorage,
+        "list",
+        lambda storage, path: [each for each in listed(storage, path) if "-m" not in each.name],
+    )
+    assert lake.publish_table(table).reason
+    table.write(rows_of(id=[3]))
+    assert {*_manifests(table)} > {*published}
+    assert "from scratch" not in caplog.text
+
+
 def _manifests(table: lake.Table) -> list[str]:
     """The paths of the manifests in the newest published snapshot."""
     loaded = versions_of(table._handle).newest()
