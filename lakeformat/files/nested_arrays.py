@@ -19,6 +19,7 @@ __all__ = [
     "struct_around",
     "struct_children",
     "with_members_below_nulls",
+    "with_nullable_parts",
 ]
 
 _OTHER_LISTS = (pa.types.is_large_list, pa.types.is_fixed_size_list)
@@ -100,6 +101,7 @@ def with_members_below_nulls(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
     Arrow refuses to cast a null to a NOT NULL member, even inside of a null ROW, where a reader of
     files leaves nulls. Parts that have no counterpart in the type ``wanted`` are unchanged.
+    No part of ``array`` may be a dictionary: a new dictionary has no value for a member.
     """
     kind = array.type
     if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
@@ -114,6 +116,21 @@ def with_members_below_nulls(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         changed = pa.map_(kind.key_field, _holding(kind.item_field, items))
         return map_around(array, keys, items, changed)
     return array
+
+
+def with_nullable_parts(kind: pa.DataType) -> pa.DataType:
+    """Return the type with nullable elements, map values and members of ROWs at each level."""
+    if pa.types.is_list(kind):
+        return pa.list_(_nullable(kind.value_field))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_field, _nullable(kind.item_field))
+    if pa.types.is_struct(kind):
+        return pa.struct([_nullable(part) for part in kind])
+    return kind
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    return field.with_type(with_nullable_parts(field.type)).with_nullable(True)
 
 
 def _holding(field: pa.Field, values: pa.Array) -> pa.Field:

@@ -9,7 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.files.nested_arrays import present_entries, with_members_below_nulls
+from lakeformat.files.nested_arrays import (
+    present_entries,
+    struct_children,
+    with_members_below_nulls,
+    with_nullable_parts,
+)
 from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
 __all__ = [
@@ -95,7 +100,10 @@ def _cast(values: pa.Array, target: pa.DataType) -> pa.Array:
     except pa.ArrowInvalid:
         if not pa.types.is_nested(target):
             raise
-        return with_members_below_nulls(values, target).cast(target)
+        # Arrow casts the elements of all rows, even those of rows outside of a slice.
+        own = pa.concat_arrays([values])
+        cast = own.cast(with_nullable_parts(target))
+        return with_members_below_nulls(cast, target).cast(target)
 
 
 def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
@@ -118,11 +126,10 @@ def _check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
         for before, after, part in parts:
             _check_rounding(before, after, f"{name}.{part}")
     elif pa.types.is_struct(target):
-        before, after = given.drop_null(), stored.drop_null()
-        for field in source:
-            _check_rounding(
-                before.field(field.name), after.field(field.name), f"{name}.{field.name}"
-            )
+        members = struct_children(stored)
+        for field, before in zip(source, struct_children(given), strict=True):
+            after = members[target.get_field_index(field.name)]
+            _check_rounding(before, after, f"{name}.{field.name}")
 
 
 def _check_floats(given: pa.Array, stored: pa.Array, name: str) -> None:

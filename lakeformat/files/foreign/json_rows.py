@@ -25,6 +25,7 @@ from lakeformat.files.foreign.text_checks import (
     times_as_text,
     type_name,
 )
+from lakeformat.files.nested_arrays import with_nullable_parts
 
 __all__ = ["is_blank", "open_json", "read_json"]
 
@@ -42,7 +43,9 @@ def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     require_objects(path)
     if is_blank(path):
         return
-    readable = pa.schema(_nullable(each) for each in columns if _is_readable(each.type))
+    # For Arrow's JSON reader a null ROW has a null in each of its members.
+    nullable = with_nullable_parts(pa.struct([*columns]))
+    readable = pa.schema(each for each in nullable if _is_readable(each.type))
     options = _options(readable)
     try:
         for batch in read_growing(lambda size: open_json(path, size, options)):
@@ -85,19 +88,6 @@ def _is_readable(kind: pa.DataType) -> bool:
         return False
     parts = [kind.field(number).type for number in range(kind.num_fields)]
     return all(map(_is_readable, parts))
-
-
-def _nullable(field: pa.Field) -> pa.Field:
-    """Return the field with all its parts as nullable.
-
-    For Arrow's JSON reader a null ROW has a null in each of its members.
-    """
-    kind = field.type
-    if pa.types.is_list(kind):
-        kind = pa.list_(_nullable(kind.value_field))
-    elif pa.types.is_struct(kind):
-        kind = pa.struct([_nullable(part) for part in kind])
-    return pa.field(field.name, kind, metadata=field.metadata)
 
 
 def _named(path: str, columns: pa.Schema, readable: pa.Schema) -> InvalidRequestError | None:

@@ -358,6 +358,53 @@ def test_a_member_that_is_not_null_is_checked_beside_null_rows(catalog, value):
         table.write(read_from_parquet([*NULL_ROWS, value], INNER))
 
 
+NUMBER = pa.struct({"a": pa.int32()})
+TEXTS = [{"a": "x"}, None, {"a": "y"}]
+
+
+@pytest.mark.parametrize("kind", [pa.dictionary("int32", pa.string()), pa.string_view()])
+@pytest.mark.parametrize("member", ["STRING", "STRING NOT NULL"])
+def test_a_null_row_may_have_a_dictionary_or_a_view_below(catalog, kind, member):
+    columns = [("v", f"ROW<a {member}>"), ("l", f"ARRAY<ROW<a {member}>>")]
+    table = catalog.create_table("shop.nested", columns)
+    texts = pa.array(["x", None, "y"])
+    values = texts.dictionary_encode() if pa.types.is_dictionary(kind) else texts.cast(kind)
+    mask = pa.array([False, True, False])
+    given = pa.StructArray.from_arrays([values], fields=[pa.field("a", kind)], mask=mask)
+    lists = pa.ListArray.from_arrays(pa.array([0, None, 2, 3], pa.int32()), given)
+    table.write(pa.table({"v": given, "l": lists}))
+    rows = table.scan().to_arrow()
+    assert rows["v"].to_pylist() == TEXTS
+    assert rows["l"].to_pylist() == [TEXTS[:2], None, TEXTS[2:]]
+
+
+def test_a_null_row_of_polars_is_written(catalog):
+    table = catalog.create_table("shop.nested", [("v", "ROW<a STRING NOT NULL>")])
+    table.write(polars.DataFrame({"v": TEXTS}))
+    assert table.scan().to_arrow()["v"].to_pylist() == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("type_text", "kind", "values"),
+    [
+        ("ARRAY<ROW<a INT NOT NULL>>", pa.list_(NUMBER), [[{"a": 1}], [None], [{"a": None}]]),
+        (
+            "MAP<INT, ROW<a INT NOT NULL>>",
+            pa.map_("int32", NUMBER),
+            [[(1, {"a": 1})], [(1, None)], [(1, {"a": None})]],
+        ),
+        ("ARRAY<TINYINT>", pa.list_(pa.int64()), [[1], [None], [300]]),
+    ],
+)
+def test_only_the_rows_of_a_slice_are_checked(catalog, type_text, kind, values):
+    table = catalog.create_table("shop.nested", [("v", type_text)])
+    rows = pa.table({"v": pa.array(values, kind)})
+    table.write(rows.slice(0, 2))
+    assert table.scan().to_arrow()["v"].to_pylist() == values[:2]
+    with pytest.raises(lake.InvalidRequestError, match=r"first refused value is in row 2"):
+        table.write(rows)
+
+
 def test_absent_columns_are_null_unless_they_must_not_be(catalog):
     table = catalog.create_table("shop.sparse", [("a", "INT"), ("b", "INT NOT NULL")])
     table.write(pa.table({"b": [1]}))
