@@ -47,6 +47,9 @@ class _UnknownTypeError(InvalidRequestError):
         super().__init__(message)
         self.name = name
 
+    def __reduce__(self) -> tuple[type[_UnknownTypeError], tuple[str, str]]:
+        return type(self), (str(self), self.name)
+
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
 _MARKS = ("(", ")", ",", "<", ">")

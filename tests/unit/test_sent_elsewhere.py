@@ -8,8 +8,10 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.mixed.batch.base_writer import RepeatedKeysError
+from lakeformat.paimon.merge.functions.function import RefusedRow
 from lakeformat.storage.locked_creation import LockedCreation
 from lakeformat.storage.process_lock import ProcessLock
+from lakeformat.types.type_text import _UnknownTypeError
 
 ROWS = pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]})
 
@@ -97,3 +99,11 @@ def test_an_error_about_repeated_keys_of_a_mixed_table_keeps_its_message():
     error = RepeatedKeysError(2, "id=1 (2 rows)", "shop.orders")
     there = sent(error)
     assert (str(there), there.rows, there.examples) == (str(error), 2, "id=1 (2 rows)")
+
+
+@pytest.mark.parametrize(
+    "error", [RefusedRow("the sum is too large", 3), _UnknownTypeError("unknown type", "BLOB2")]
+)
+def test_an_error_with_details_keeps_them(error):
+    there = sent(error)
+    assert (type(there), str(there), vars(there)) == (type(error), str(error), vars(error))

@@ -36,6 +36,9 @@ class RefusedRow(InvalidRequestError):
         self.row = row
         """The position of the row in the column."""
 
+    def __reduce__(self) -> tuple[type[RefusedRow], tuple[str, int]]:
+        return type(self), (self.reason, self.row)
+
 
 class Accumulator(Protocol):
     """The state of one column for all keys of a merge; every state begins as NULL.
