@@ -89,6 +89,7 @@ def _ingest_changes(
     require_same_merge(table, source, wanted)
     snapshots = table.snapshots()
     if done := _done_by_run(table, snapshots, wanted):
+        _finish_earlier(table, snapshots, source, wanted.consumer)
         return done
     identity = _finish_earlier(table, snapshots, source, wanted.consumer)
     before = newest_snapshot(table)

@@ -142,6 +142,24 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_com
     assert consumer(copy) == {}
 
 
+def test_a_retry_of_a_run_that_crashed_before_the_consumer_moved_moves_it(
+    catalog, source, follow, monkeypatch
+):
+    run_of_task = {"commit_user": "task", "commit_identifier": 1}
+    put(source, "pear", 1)
+    with monkeypatch.context() as patched:
+        patched.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
+        with pytest.raises(KeyboardInterrupt):
+            follow(**run_of_task)
+    retry = follow(**run_of_task)
+    assert (retry["replayed"], consumer(source)) == (True, {"copy": 2})
+    for sku in ("plum", "fig"):
+        put(source, sku, 1)
+    source.expire_snapshots(retain_max=1, retain_min=1)
+    follow(**run_of_task | {"commit_identifier": 2})
+    assert rows(catalog) == [("fig", 1), ("pear", 1), ("plum", 1)]
+
+
 def test_a_source_that_was_rolled_back_is_refused(catalog, source, follow):
     for pieces in range(5):
         put(source, "pear", pieces)
