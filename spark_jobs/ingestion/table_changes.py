@@ -368,7 +368,7 @@ def _user(source: lake.Table, consumer: str) -> str:
 
 
 def _run_of(wanted: IngestRequest) -> str | None:
-    if wanted.commit_user is None:
+    if wanted.commit_user is None or wanted.poll is not None:  # a stream has many commits
         return None
     return json.dumps([wanted.commit_user, wanted.commit_identifier])
 
@@ -377,7 +377,7 @@ def _done_by_run(
     table: lake.Table, snapshots: Sequence[lake.Snapshot], wanted: IngestRequest
 ) -> Outcome | None:
     """Return the outcome of an earlier attempt of the same run; None if there is none, or if the
-    request has no commit identity.
+    request has no commit identity or is a stream.
     """
     run = _run_of(wanted)
     if run is None:

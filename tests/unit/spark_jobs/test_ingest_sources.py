@@ -408,6 +408,26 @@ def test_a_run_that_is_repeated_brings_nothing_more(catalog, source, follow):
     assert not follow(commit_user="run", commit_identifier=2)["replayed"]
 
 
+def test_each_round_of_a_stream_with_a_commit_identity_copies_new_rows(
+    catalog, source, follow, monkeypatch
+):
+    def next_round(seconds):
+        if len(source.snapshots()) >= 3:
+            raise KeyboardInterrupt
+        put(source, f"plum {len(source.snapshots())}", 2)
+
+    monkeypatch.setattr("spark_jobs.ingestion.file_stream.time.sleep", next_round)
+    stream = {"poll": "10 s", "commit_user": "run", "commit_identifier": 1}
+    put(source, "pear", 1)
+    with pytest.raises(KeyboardInterrupt):
+        follow(**stream)
+    assert rows(catalog) == [("pear", 1), ("plum 1", 2), ("plum 2", 2)]
+    source.delete("sku = 'pear'")
+    with pytest.raises(KeyboardInterrupt):  # a retry of the task
+        follow(**stream)
+    assert rows(catalog) == [("plum 1", 2), ("plum 2", 2)]
+
+
 def test_columns_that_come_to_the_source_come_to_the_copy(catalog, source, follow):
     put(source, "pear", 1)
     follow()
