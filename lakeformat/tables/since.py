@@ -22,5 +22,5 @@ class Since(Generic[_Snapshot]):
     """True if snapshots right after the position expired before the reader read them."""
     rewound: bool
     """True if the position is no longer in the history: the table was rolled back, or dropped and
-    created again.
+    created again. If the snapshot with the position's number has expired, this is not noticed.
     """

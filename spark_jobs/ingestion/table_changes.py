@@ -35,6 +35,7 @@ from spark_jobs.ingestion.copied_table import (
     require_no_kept_deletes,
     require_same_merge,
 )
+from spark_jobs.ingestion.copy_warnings import warn_of_missing_rows, warn_of_overwrites
 from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
@@ -52,6 +53,8 @@ _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _LAST = "lake.source.position"
 """The property for the position of the last source snapshot with copied rows, with its identity."""
+_TABLE = "lake.source.table"
+"""The property for the identity of the source; commits of earlier versions lack it."""
 _RUN = "lake.source.run"
 
 
@@ -85,13 +88,14 @@ def _ingest_changes(
         _require_changes(table)
     source = catalog.table(wanted.source_table)
     _require_changes(source)
+    read_table = source.identity  # before the changes are read: the source may be recreated then
     table = _fitted(catalog, copy_of(catalog, table, source, wanted), source, wanted.table)
     require_same_merge(table, source, wanted)
     snapshots = table.snapshots()
     if done := _done_by_run(table, snapshots, wanted):
-        _finish_earlier(table, snapshots, source, wanted.consumer)
+        _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
         return done
-    identity = _finish_earlier(table, snapshots, source, wanted.consumer)
+    identity = _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
     begin = stream.starts_at()
@@ -104,14 +108,14 @@ def _ingest_changes(
     messages = written(table, _noting(stream, copied))
     with ExitStack() as stack:  # keeps the record until the consumer has moved
         noted = _noted(stack, table, identity, messages)
-        properties = _properties(stream.next_snapshot, copied, wanted)
+        properties = _properties(stream.next_snapshot, copied, read_table, wanted)
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
         elif messages or _may_have_copied(snapshots, identity.user):
             stream.acknowledge()  # before the first commit each run looks for all rows
     if begin.full is None:
-        _warn_of_overwrites(table, source, begin.position)
+        warn_of_overwrites(table, source, begin.position)
     following = _position(source, wanted.consumer)
     if report.snapshot_id is None:
         why = f"consumer {wanted.consumer!r} reads snapshot {following} next"
@@ -122,26 +126,6 @@ def _ingest_changes(
         reason = f"no new changes in {wanted.source_table}, so nothing was written: {why}"
         report = replace(report, reason=reason)
     return Outcome.of_commit(table, report, before, more={"next_snapshot": following})
-
-
-def _warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
-    """Log a warning if the changes after a position skip overwrites."""
-    if source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite:
-        return
-    skipped = [
-        str(each.id)
-        for each in source.since(after).snapshots
-        if each.commit_kind is lake.CommitKind.OVERWRITE
-    ]
-    if skipped:
-        _log.warning(
-            "%s may have other rows than %s: changes do not include the rows that overwrites "
-            "remove and add (snapshots: %s; a rescale among them changes no row). To copy all "
-            "rows, use a new table and another consumer",
-            table.location,
-            source.location,
-            ", ".join(skipped),
-        )
 
 
 def _require_changes(table: lake.Table) -> None:
@@ -221,12 +205,14 @@ def _noting(
 
 
 def _properties(
-    following: int | None, copied: Sequence[lake.Position], wanted: IngestRequest
+    following: int | None, copied: Sequence[lake.Position], read_table: str, wanted: IngestRequest
 ) -> dict[str, str]:
-    """Return the properties of a commit: the position at which the reading ended, the last position
-    with rows, and the run.
+    """Return the properties of a commit: the source, the position at which the reading ended, the
+    last position with rows, and the run.
     """
-    found = {} if following is None else {_NEXT: str(following)}
+    found = {_TABLE: read_table}
+    if following is not None:
+        found[_NEXT] = str(following)
     if copied:
         found[_LAST] = str(copied[-1])
     if (run := _run_of(wanted)) is not None:
@@ -270,7 +256,11 @@ def _rows_without_deletes(
 
 
 def _finish_earlier(
-    table: lake.Table, snapshots: Sequence[lake.Snapshot], source: lake.Table, consumer: str
+    table: lake.Table,
+    snapshots: Sequence[lake.Snapshot],
+    source: lake.Table,
+    consumer: str,
+    read_table: str,
 ) -> lake.CommitId:
     """Move the consumer past the commit of an earlier run that crashed before it moved the
     consumer.
@@ -288,7 +278,7 @@ def _finish_earlier(
         None,
     )
     if newest is not None:
-        _require_same_history(table, source, newest)
+        _require_same_history(table, source, newest, read_table)
     ended = None if newest is None else _end_of(newest)
     try:
         position = _position(source, consumer)
@@ -298,7 +288,7 @@ def _finish_earlier(
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
         if position and not _may_have_copied(snapshots, user):
-            _warn_of_missing_rows(table, source, consumer, position)
+            warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)
@@ -313,27 +303,22 @@ def _may_have_copied(snapshots: Sequence[lake.Snapshot], user: str) -> bool:
     return has_expired or any(each.commit_user == user for each in snapshots)
 
 
-def _warn_of_missing_rows(
-    table: lake.Table, source: lake.Table, consumer: str, position: int
+def _require_same_history(
+    table: lake.Table, source: lake.Table, commit: lake.Snapshot, read_table: str
 ) -> None:
-    _log.warning(
-        "%s may lack rows: consumer %r of %s reads snapshot %d next, but the target table has "
-        "no commit with the changes before that snapshot. To copy all rows, use a new table and "
-        "another consumer",
-        table.location,
-        consumer,
-        source.location,
-        position,
-    )
-
-
-def _require_same_history(table: lake.Table, source: lake.Table, commit: lake.Snapshot) -> None:
-    """Raise ``NotFoundError`` if the last source snapshot that ``commit`` has copied was replaced
-    or removed.
+    """Raise ``NotFoundError`` if ``commit`` has copied another table than the one with the identity
+    ``read_table``, or if the last source snapshot that it has copied was replaced or removed.
 
     If this snapshot has expired, it is not compared.
     """
-    last = (commit.properties or {}).get(_LAST)
+    properties = commit.properties or {}
+    if properties.get(_TABLE, read_table) != read_table:
+        raise lake.NotFoundError(
+            f"{source.location} was recreated: earlier runs have copied another table with this "
+            f"name into {table.location}. So the copy may have rows that the source does not "
+            "have. Nothing was written; copy into a new table, with another consumer"
+        )
+    last = properties.get(_LAST)
     if last is None:  # a commit of an earlier version
         return
     read = source.position(last)

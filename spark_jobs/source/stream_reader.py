@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,9 @@ offset inside the offset at the end of the first batch: Spark stores only ends, 
 beginning again when it repeats the first batch. By then the table may have new snapshots.
 """
 
+
+_TABLE = "table"
+"""Key of an offset: the identity of the table. Offsets of earlier versions lack it."""
 
 _MODES_AT = {
     "scan.snapshot-id": ("from-snapshot", "from-snapshot-full"),
@@ -130,7 +134,8 @@ class LakeStreamReader(DataSourceStreamReader):
             # stream again, and would skip the existing rows because of the consumer.
             self._remember(self._first_read(start))
         self._position = self._place_of(end)
-        self._table_now(at=self._place_of(start))
+        now = self._table_now(at=self._place_of(start))
+        self._require_same_table(now.identity, start, end)
         self._require_same_history(start, end)
         begins_after = self._first_read(start)
         try:
@@ -205,10 +210,16 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _offset(self, position: Position) -> dict[str, Any]:
         """Return the stream offset for ``position``. It includes the identity of the snapshot at
-        this position, if the snapshot exists.
+        this position, if the snapshot exists, and the identity of the table.
         """
         found = self._table.snapshot(position)
-        return {_POSITION: str(position if found is None else found.position), _FULL: None}
+        at = str(position if found is None else found.position)
+        return {_POSITION: at, _FULL: None, _TABLE: self._identity}
+
+    @cached_property
+    def _identity(self) -> str:
+        identity: str = self._table.identity
+        return identity
 
     def _place_of(self, offset: dict[str, Any]) -> Position:
         found: Position = self._table.position(offset)
@@ -222,6 +233,16 @@ class LakeStreamReader(DataSourceStreamReader):
             return self._place_of(offset)
         full: Position = self._table.position(offset[_FULL])
         return full.before
+
+    def _require_same_table(self, identity: str, *offsets: dict[str, Any]) -> None:
+        """Raise ``NotFoundError`` if an offset belongs to another table than the one with this
+        identity. The snapshot at its position may have expired, so that only this shows it.
+        """
+        for offset in offsets:
+            if offset.get(_TABLE) not in (None, "", identity):
+                raise self._another_history(
+                    self._place_of(offset), "another table has this name now"
+                )
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
         """Raise ``NotFoundError`` if the snapshots at the offsets are not those that the stream has

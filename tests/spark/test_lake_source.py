@@ -470,6 +470,36 @@ def test_a_table_that_was_rolled_back_and_written_again_stops_the_stream(source,
         again.partitions(end, again.latestOffset())
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_a_table_that_was_created_again_stops_the_stream_also_after_expiry(
+    source, events, catalog, is_restarted
+):
+    events.write(rows_of([1]))
+    reader = stream(source)
+    reader.initialOffset()
+    end = reader.latestOffset()
+    catalog.drop_table("shop.events")
+    again = catalog.create_table("shop.events", COLUMNS)
+    for number in (2, 3):
+        again.write(rows_of([number]))
+    again.expire_snapshots(retain_max=1, retain_min=1)
+    if is_restarted:
+        reader = stream(source)
+
+    with pytest.raises(lake.NotFoundError, match=r"snapshot 1, but another table has this name"):
+        reader.partitions(end, reader.latestOffset())
+
+
+def test_a_stream_of_a_renamed_table_continues(source, events, catalog):
+    events.write(rows_of([1]))
+    end = stream(source).latestOffset()
+    events.write(rows_of([2]))
+    catalog.rename_table("shop.events", "shop.renamed")
+    again = stream(source, path="shop.renamed")
+
+    assert ids(all_rows(again, again.partitions(end, again.latestOffset()))) == [2]
+
+
 def test_a_stream_that_asks_for_an_end_first_begins_before_it(source, events):
     events.write(rows_of([1]))
     reader = stream(source)

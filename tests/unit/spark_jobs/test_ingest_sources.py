@@ -201,6 +201,41 @@ def test_a_source_that_was_created_again_is_refused(catalog, source, follow, wri
     assert (rows(catalog), consumer(again)) == ([("pear", 4)], {})
 
 
+@pytest.mark.parametrize("earlier_version", [False, True])
+def test_a_source_that_was_created_again_is_refused_also_after_expiry(
+    catalog, source, follow, monkeypatch, earlier_version
+):
+    if earlier_version:
+        monkeypatch.setattr(table_changes, "_properties", lambda *_: {table_changes._NEXT: "2"})
+    put(source, "pear", 1)
+    follow()
+    monkeypatch.undo()
+    catalog.drop_table("shop.source")
+    again = merging_source(catalog, {"changelog-producer": "input"})
+    for sku in ("plum", "fig"):
+        put(again, sku, 1)
+    again.expire_snapshots(retain_max=1, retain_min=1)
+    assert again.snapshot(1) is None
+    if earlier_version:  # its commits do not record the table
+        follow()
+        assert rows(catalog) == [("fig", 1), ("pear", 1)]
+        return
+    with pytest.raises(lake.NotFoundError, match=r"was recreated: .*Nothing was written; copy"):
+        follow()
+    assert (rows(catalog), consumer(again)) == ([("pear", 1)], {})
+
+
+def test_a_renamed_source_is_copied_further(catalog, source, follow):
+    put(source, "pear", 1)
+    follow()
+    catalog.rename_table("shop.source", "shop.renamed")
+    put(catalog.table("shop.renamed"), "plum", 1)
+    follow(source_table="shop.renamed")
+    put(catalog.table("shop.renamed"), "fig", 1)
+    follow(source_table="shop.renamed")
+    assert rows(catalog) == [("fig", 1), ("pear", 1), ("plum", 1)]
+
+
 def test_a_copied_snapshot_of_the_source_may_expire(catalog, source, follow):
     for pieces in range(3):
         put(source, "pear", pieces)

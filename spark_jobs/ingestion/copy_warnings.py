@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warns that a copy of a table may have other rows than the table."""
+
+from __future__ import annotations
+
+import logging
+
+import lakeformat as lake
+
+__all__ = ["warn_of_missing_rows", "warn_of_overwrites"]
+
+_log = logging.getLogger(__name__)
+
+
+def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
+    """Log a warning if the changes after a position skip overwrites."""
+    if source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite:
+        return
+    skipped = [
+        str(each.id)
+        for each in source.since(after).snapshots
+        if each.commit_kind is lake.CommitKind.OVERWRITE
+    ]
+    if skipped:
+        _log.warning(
+            "%s may have other rows than %s: changes do not include the rows that overwrites "
+            "remove and add (snapshots: %s; a rescale among them changes no row). To copy all "
+            "rows, use a new table and another consumer",
+            table.location,
+            source.location,
+            ", ".join(skipped),
+        )
+
+
+def warn_of_missing_rows(
+    table: lake.Table, source: lake.Table, consumer: str, position: int
+) -> None:
+    """Log a warning that the target may lack the rows before ``position``."""
+    _log.warning(
+        "%s may lack rows: consumer %r of %s reads snapshot %d next, but the target table has "
+        "no commit with the changes before that snapshot. To copy all rows, use a new table and "
+        "another consumer",
+        table.location,
+        consumer,
+        source.location,
+        position,
+    )
