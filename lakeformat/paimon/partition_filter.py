@@ -47,7 +47,7 @@ _SPELLED = {
     TypeName.DOUBLE,
 }
 """Types of which one value has several spellings, and whose casts round or complete some texts."""
-_MIDNIGHT = re.compile(r"[ T]00:00(:00(\.0*)?)?$")
+_MIDNIGHT = re.compile(r"[ T]00:00(:00(\.0*)?)?\s*(Z|\+00:?00)?$")
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
 
@@ -169,8 +169,8 @@ def _value(value: Any, field: DataField, schema: TableSchema) -> pa.Array:
 def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Array:
     """Return the value of a text that is written as in a condition, or as directories are named.
 
-    A DATE may have the time 00:00. Raise InvalidRequestError, which begins with ``wrong``, for any
-    other text.
+    A DATE may have the time 00:00, without a zone or in UTC. Raise InvalidRequestError, which
+    begins with ``wrong``, for any other text.
     """
     from lakeformat.rows.conditions.literals import literal_of  # only for given partitions
 
