@@ -162,17 +162,16 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     try:
         snapshot = _build(handle, head, live, files)
         outcome = publish(handle, snapshot)
-        if outcome is PublishOutcome.COMMITTED:
-            outcome = check_place(handle, snapshot, SnapshotDelta(), head)
     except LakeError:
         files.delete_all()
         raise
+    if outcome is PublishOutcome.COMMITTED:
+        try:
+            outcome = check_place(handle, snapshot, SnapshotDelta(), head)
+        except LakeError as error:
+            raise _unknown(handle, snapshot) from error
     if outcome is PublishOutcome.UNKNOWN:
-        raise CommitOutcomeUnknownError(
-            f"the storage gave no answer to the publication of snapshot {snapshot.id} of "
-            f"{handle.uri}, without the missing manifests: repeat the dry run; if it finds no "
-            "missing manifest, the snapshot is published"
-        )
+        raise _unknown(handle, snapshot)
     if outcome is PublishOutcome.LOST:
         files.delete_all()
         raise CommitConflictError(
@@ -182,6 +181,14 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
     write_hints(handle.storage, handle.layout, snapshot.id)
     handle.observe_commit()
     return snapshot.id
+
+
+def _unknown(handle: TableHandle, snapshot: Snapshot) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"the storage gave no answer to the publication of snapshot {snapshot.id} of "
+        f"{handle.uri}, without the missing manifests: repeat the dry run; if it finds no "
+        "missing manifest, the snapshot is published"
+    )
 
 
 def _build(

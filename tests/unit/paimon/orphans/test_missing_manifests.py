@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CommitOutcomeUnknownError, CorruptTableError, UnavailableError
+from lakeformat.paimon.commit import publish
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.expired import missing
@@ -108,6 +109,21 @@ def test_a_tag_of_a_lost_manifest_is_deleted_before_the_expiry():
     assert table.expire_snapshots(retain_max=1, retain_min=1).earliest_snapshot == 5
     table.branches.delete("dev")
     assert missing(table) == set()
+
+
+def test_a_published_snapshot_that_cannot_be_checked_keeps_its_manifests(monkeypatch):
+    table = shop().table
+    lose_manifest_of(table, 2)
+
+    def fail(*_: object) -> None:
+        raise UnavailableError("no answer")
+
+    with monkeypatch.context() as storage_fails:
+        storage_fails.setattr(publish, "read_snapshot_if_present", fail)
+        with pytest.raises(CommitOutcomeUnknownError, match=r"snapshot 4 of .* repeat the dry run"):
+            table.remove_missing_manifests(dry_run=False)
+    assert table.remove_missing_manifests().missing_manifests == ()
+    assert keys(table) == [1, 3]
 
 
 def test_where_none_is_gone_nothing_is_published():
