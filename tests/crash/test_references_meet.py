@@ -231,6 +231,41 @@ def test_a_branch_that_is_renamed_during_a_commit_keeps_the_files_of_its_snapsho
     assert lake.CommitOutcomeUnknownError in outcomes
 
 
+def met_by_open_branch(start: CrashableStorage, at: int) -> Meeting:
+    """A storage where, at a call, another program commits to a branch that it has open."""
+    storage = Meeting(start, at, lambda _: write_on(branch))
+    beside = CrashableStorage()
+    beside._disk = storage._disk
+    branch = opened(beside, "dev")
+    return storage
+
+
+@pytest.mark.sampled(1)
+def test_a_commit_to_an_open_branch_that_is_being_copied_to_a_new_name_is_not_lost():
+    start = filled()
+    alone = start.reopened()
+    rename(opened(alone))
+    ends = [c.number for c in alone.log if c.operation.startswith("delete")]
+    outcomes = set()
+    for at in sorted({*moments(start, rename), *ends}):
+        storage = met_by_open_branch(start, at)
+        with suppress(lake.CommitConflictError):
+            rename(opened(storage))
+        complete(storage)
+        names = [each.name for each in opened(storage).branches.list()]
+        assert unfinished_branches(storage, LAYOUT) == []
+        branch = opened(storage, "new" if "new" in names else "dev")
+        outcome = None if storage.refused is None else type(storage.refused)
+        assert outcome in (None, lake.NotFoundError, lake.CommitOutcomeUnknownError)
+        if outcome is lake.CommitOutcomeUnknownError:
+            assert "was renamed or deleted during the commit" in str(storage.refused)
+            write_on(branch)
+        is_there = outcome is not lake.NotFoundError
+        assert rows(branch).count("9:late") == is_there, storage.log[at - 1]
+        outcomes.add(outcome)
+    assert lake.CommitOutcomeUnknownError in outcomes
+
+
 def on_dev(act: Act) -> Act:
     return lambda table: act(opened(table._handle.storage, "dev"))
 

@@ -17,7 +17,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.tables.create_once import PublishOutcome, try_to_create
 
-__all__ = ["check_place", "publish"]
+__all__ = ["check_place", "is_unfinished", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
@@ -41,8 +41,14 @@ def check_place(
     the result is UNKNOWN. Another writer's snapshot with the same number is kept. But if
     the next snapshot of the table was built on ``snapshot``, the result is COMMITTED; if this is
     unknown, so that the next snapshot may lack the changes, it is UNKNOWN.
+
+    A renaming of a branch, file by file, marks the branch before it lists the files for the last
+    time. So if the mark is missing, the renaming takes ``snapshot`` along or is given up; if the
+    mark exists, the result is UNKNOWN.
     """
     storage, layout = handle.storage, handle.layout
+    if is_unfinished(handle):
+        return PublishOutcome.UNKNOWN
     before = None if head is None else _read_or_damaged(handle, head)
     if head is not None and before == head:
         return PublishOutcome.COMMITTED
@@ -65,6 +71,12 @@ def check_place(
     if built_on is False:  # the snapshot with the next number is older: no reader has seen this one
         return _take_back(handle, snapshot)
     return PublishOutcome.COMMITTED if built_on else PublishOutcome.UNKNOWN
+
+
+def is_unfinished(handle: TableHandle) -> bool:
+    """Return True if the branch is being created, renamed or deleted; main never is."""
+    name = handle.layout.branch
+    return name != MAIN_BRANCH and handle.storage.exists(handle.layout.unfinished_branch(name))
 
 
 def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
