@@ -5,6 +5,7 @@ A new reference to an expiring snapshot is refused, or complete.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -240,14 +241,18 @@ def met_by_open_branch(start: CrashableStorage, at: int) -> Meeting:
     return storage
 
 
+def last_deletions(start: CrashableStorage) -> list[int]:
+    """The calls of a renaming that show the new name and delete the old one."""
+    alone = start.reopened()
+    rename(opened(alone))
+    return [call.number for call in alone.log if call.operation.startswith("delete")]
+
+
 @pytest.mark.sampled(1)
 def test_a_commit_to_an_open_branch_that_is_being_copied_to_a_new_name_is_not_lost():
     start = filled()
-    alone = start.reopened()
-    rename(opened(alone))
-    ends = [c.number for c in alone.log if c.operation.startswith("delete")]
     outcomes = set()
-    for at in sorted({*moments(start, rename), *ends}):
+    for at in sorted({*moments(start, rename), *last_deletions(start)}):
         storage = met_by_open_branch(start, at)
         with suppress(lake.CommitConflictError):
             rename(opened(storage))
@@ -264,6 +269,27 @@ def test_a_commit_to_an_open_branch_that_is_being_copied_to_a_new_name_is_not_lo
         assert rows(branch).count("9:late") == is_there, storage.log[at - 1]
         outcomes.add(outcome)
     assert lake.CommitOutcomeUnknownError in outcomes
+
+
+@pytest.mark.sampled(1)
+def test_two_calls_of_a_renaming_and_a_commit_never_delete_both_directories():
+    """The second call begins and ends during the first, and the commit during the second."""
+    start = filled()
+    refused = set()
+    for at, inner in itertools.product(last_deletions(start), moments(start, rename)):
+        second = met_by_open_branch(start, inner)
+        first = Meeting(start, at, lambda _, second=second: rename(opened(second)))
+        first._disk = second._disk
+        with suppress(lake.CommitConflictError):
+            rename(opened(first))
+        complete(first)
+        names = {each.name for each in opened(first).branches.list()} - {"old"}
+        assert unfinished_branches(first, LAYOUT) == []
+        assert names, (first.log[at - 1], inner)
+        if second.met and second.refused is None:
+            assert any("9:late" in rows(opened(first, each)) for each in names)
+        refused.add(type(first.refused))
+    assert lake.CommitConflictError in refused or not IS_WHOLE
 
 
 def on_dev(act: Act) -> Act:

@@ -88,8 +88,10 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
     The new name is hidden until the copy is complete; then the old name is hidden. If another
     program changes the branch meanwhile, delete the copy and raise CommitConflictError.
 
-    Calls of the same rename share the copy. The mark of the new name is missing as soon as one of
-    them has finished the copy: then no other call deletes the copy.
+    Calls of the same rename share the copy. A call that finishes the copy removes the mark of the
+    new name, and deletes the old directory only if the mark of the old name still exists then. A
+    call that gives up removes the mark of the old name first, and deletes the copy only if the mark
+    of the new name still exists then. So two calls never delete both directories.
     """
     is_repeated = read_mark(handle, work.old) == work
     if not is_repeated or read_mark(handle, work.new) == work:
@@ -103,8 +105,11 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
                 return  # by another call
             raise _changed(handle, work) from error
         clear(handle, work.new)
-    handle.storage.delete_directory(old.metadata_root)
-    clear(handle, work.old)
+    if read_mark(handle, work.old) == work:
+        handle.storage.delete_directory(old.metadata_root)
+        clear(handle, work.old)
+    elif not _is_renamed(handle, old, new):  # another call gave up
+        raise _changed(handle, work)
 
 
 def _hide_new(handle: TableHandle, work: Move, new: TableLayout) -> None:
@@ -155,8 +160,9 @@ def _changed(handle: TableHandle, work: Move) -> CommitConflictError:
 def _give_up(handle: TableHandle, work: Move, new: TableLayout) -> None:
     if read_mark(handle, work.old) == work:
         clear(handle, work.old)
-    handle.storage.delete_directory(new.metadata_root)
-    clear(handle, work.new)
+    if read_mark(handle, work.new) == work:
+        handle.storage.delete_directory(new.metadata_root)
+        clear(handle, work.new)
 
 
 def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:
