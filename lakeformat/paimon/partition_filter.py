@@ -172,7 +172,10 @@ def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Arr
     A DATE may have the time 00:00, without a zone or in UTC. Raise InvalidRequestError, which
     begins with ``wrong``, for any other text.
     """
-    from lakeformat.rows.conditions.literals import literal_of  # only for given partitions
+    from lakeformat.rows.conditions.literals import (  # only for given partitions
+        OR_A_RANGE,
+        literal_of,
+    )
 
     is_date = isinstance(field.type, AtomicType) and field.type.name is TypeName.DATE
     asked = _MIDNIGHT.sub("", text) if is_date else text
@@ -184,7 +187,8 @@ def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Arr
         if named is not None:
             return named
         same = f"{asked!r} is not a value of column {field.name!r}"
-        raise InvalidRequestError(f"{wrong}{str(reason).removeprefix(same)}") from None
+        why = str(reason).removeprefix(same).removesuffix(OR_A_RANGE)
+        raise InvalidRequestError(f"{wrong}{why}") from None
 
 
 def _of_directory(text: str, field: DataField, legacy: bool) -> pa.Array | None:

@@ -300,6 +300,15 @@ def rename(table: lake.Table) -> None:
     table.branches.rename("dev", "new")
 
 
+def test_a_rollback_of_a_branch_that_is_renamed_meanwhile_names_the_renaming():
+    start = filled()
+    act = on_dev(lambda t: t.rollback(snapshot=7, as_latest=True))
+    storage = Meeting(start, after_publication(start, act), rename)
+    told = r"or branch 'dev' was renamed meanwhile: then open it under its new name"
+    with pytest.raises(lake.CommitOutcomeUnknownError, match=told):
+        act(opened(storage))
+
+
 CHANGES_OF_A_RENAMED_BRANCH: dict[str, Act] = {
     "rename": rename,
     "deletion": lambda t: t.branches.delete("dev"),

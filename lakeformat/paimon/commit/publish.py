@@ -17,7 +17,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.tables.create_once import PublishOutcome, try_to_create
 
-__all__ = ["check_place", "is_unfinished", "publish"]
+__all__ = ["check_place", "is_unfinished", "or_renamed", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
@@ -77,6 +77,14 @@ def is_unfinished(handle: TableHandle) -> bool:
     """Return True if the branch is being created, renamed or deleted; main never is."""
     name = handle.layout.branch
     return name != MAIN_BRANCH and handle.storage.exists(handle.layout.unfinished_branch(name))
+
+
+def or_renamed(handle: TableHandle) -> str:
+    """Return the second possible cause of UNKNOWN for a message: a branch may be renamed."""
+    name = handle.layout.branch
+    if name == MAIN_BRANCH:
+        return ""
+    return f" (or branch {name!r} was renamed meanwhile: then open it under its new name)"
 
 
 def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:

@@ -17,7 +17,7 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles
-from lakeformat.paimon.commit.publish import check_place, publish
+from lakeformat.paimon.commit.publish import check_place, or_renamed, publish
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
 from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
@@ -185,9 +185,9 @@ def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
 
 def _unknown(handle: TableHandle, snapshot: Snapshot) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"the storage gave no answer to the publication of snapshot {snapshot.id} of "
-        f"{handle.uri}, without the missing manifests: repeat the dry run; if it finds no "
-        "missing manifest, the snapshot is published"
+        f"the publication of snapshot {snapshot.id} of {handle.uri}, without the missing "
+        f"manifests, got no answer from the storage{or_renamed(handle)}: repeat the "
+        "dry run; if it finds no missing manifest, the snapshot is published"
     )
 
 

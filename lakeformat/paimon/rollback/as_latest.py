@@ -19,7 +19,7 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
-from lakeformat.paimon.commit.publish import check_place, publish
+from lakeformat.paimon.commit.publish import check_place, or_renamed, publish
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta, as_deletes
 from lakeformat.paimon.deletion import Candidates, FileClass, Removal
 from lakeformat.paimon.deletion.parallel import in_parallel
@@ -323,5 +323,6 @@ def _unknown(
     )
     return CommitOutcomeUnknownError(
         f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "
-        f"the storage and may have become snapshot {snapshot.id}: {advice}. No file was removed"
+        f"the storage{or_renamed(handle)} and may have become snapshot {snapshot.id}: {advice}. "
+        "No file was removed"
     )

@@ -25,7 +25,7 @@ from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, AtomicType, DataField, DataType, TypeName
 from lakeformat.types.values import values_to_arrow
 
-__all__ = ["has_literals", "literal_of", "literal_text", "neighbours"]
+__all__ = ["OR_A_RANGE", "has_literals", "literal_of", "literal_text", "neighbours"]
 
 T = TypeName
 _INTEGERS = {T.TINYINT: 8, T.SMALLINT: 16, T.INT: 32, T.BIGINT: 64}
@@ -41,6 +41,8 @@ _WITHOUT_ZONE = "it has a time zone and the column has none; write the time with
 _WIDE = Context(prec=400)
 """A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
+OR_A_RANGE = ", or in a condition a range around it"
+"""The end of a message, which is of no use for the value of a partition."""
 
 
 def has_literals(data_type: DataType) -> bool:
@@ -236,9 +238,7 @@ def _floating(value: Any, data_type: AtomicType) -> float:
     names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
     if np.isfinite(found) and exact in names:
         return float(found)  # Either exact, or the shortest text of that number in numpy or Python.
-    raise _Unfit(
-        f"the nearest value is {found}; give that value, or in a condition a range around it"
-    )
+    raise _Unfit(f"the nearest value is {found}; give that value{OR_A_RANGE}")
 
 
 def _text(value: Any, _: AtomicType) -> str:

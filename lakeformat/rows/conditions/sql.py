@@ -221,9 +221,14 @@ class _PredicateReader:
         """
         kind = node.args["to"].this.name
         read = _MOMENTS.get(kind)
-        precision = node.args["to"].expressions
-        if read is None or (precision and _digits(node.this.name) > int(precision[0].name)):
+        if read is None:
             raise self._refuse(node)
+        precision = node.args["to"].expressions
+        if precision and _digits(node.this.name) > int(precision[0].name):
+            raise InvalidRequestError(
+                f"{node.this.sql()} in {self._text!r} has more digits of a second than "
+                f"{kind}({precision[0].name}) keeps: write at most {precision[0].name}"
+            )
         try:
             return read(node.this.name)
         except (OverflowError, ValueError):

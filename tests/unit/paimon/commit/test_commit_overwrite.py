@@ -322,6 +322,10 @@ class TestPartitionValues:
         ):
             self.table(tmp_path, kind).drop_partitions([{"p": value}])
 
+    def test_a_refused_number_names_the_nearest_value_and_no_range(self, tmp_path):
+        with pytest.raises(lake.InvalidRequestError, match=r"is 0\.3333333\d*; give that value$"):
+            self.table(tmp_path, "FLOAT").drop_partitions([{"p": "0.33333333"}])
+
     @pytest.mark.parametrize("value", ["2024", 2024, "-1"])
     def test_a_number_is_a_date_only_if_directories_are_so_named(self, tmp_path, value):
         table = self.table(tmp_path, "DATE", **{"partition.legacy-name": "false"})
