@@ -55,8 +55,6 @@ _LAST = "lake.source.position"
 """The property for the position of the last source snapshot with copied rows, with its identity."""
 _TABLE = "lake.source.table"
 """The property for the identity of the source; commits of earlier versions lack it."""
-_READER = "lake.source.reader"
-"""The property for the branch of the source and the consumer, to find the commit after a rename."""
 _RUN = "lake.source.run"
 
 
@@ -111,7 +109,6 @@ def _ingest_changes(
     with ExitStack() as stack:  # keeps the record until the consumer has moved
         noted = _noted(stack, table, identity, messages)
         properties = _properties(stream.next_snapshot, copied, read_table, wanted)
-        properties[_READER] = _reader(source, wanted.consumer)
         report = _commit(table, identity, noted, messages, properties)
         if report.replayed:  # another run was first, and may not have moved the consumer yet
             _move(table, source, wanted.consumer, report)
@@ -272,10 +269,16 @@ def _finish_earlier(
     has the snapshots that earlier runs have read.
     """
     user = _user(source, consumer)
-    newest = _newest_copy(snapshots, user, read_table, _reader(source, consumer))
+    newest = next(
+        (
+            each
+            for each in reversed(snapshots)
+            if each.commit_user == user and _NEXT in (each.properties or {})
+        ),
+        None,
+    )
     if newest is not None:
         _require_same_history(table, source, newest, read_table)
-        user = newest.commit_user
     ended = None if newest is None else _end_of(newest)
     try:
         position = _position(source, consumer)
@@ -290,21 +293,6 @@ def _finish_earlier(
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)
     return lake.CommitId(user, ended)
-
-
-def _newest_copy(
-    snapshots: Sequence[lake.Snapshot], user: str, read_table: str, reader: str
-) -> lake.Snapshot | None:
-    """Return the newest commit with changes of the source; None if there is none.
-
-    A renamed source has another ``user``, but the same identity and the same reader.
-    """
-    for each in reversed(snapshots):
-        kept = each.properties or {}
-        is_same = (kept.get(_TABLE), kept.get(_READER)) == (read_table, reader)
-        if _NEXT in kept and (is_same or each.commit_user == user):
-            return each
-    return None
 
 
 def _may_have_copied(snapshots: Sequence[lake.Snapshot], user: str) -> bool:
@@ -362,10 +350,6 @@ def _position(source: lake.Table, consumer: str) -> int:
 def _user(source: lake.Table, consumer: str) -> str:
     identity = json.dumps([source.location, consumer])
     return f"changes-{hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()}"
-
-
-def _reader(source: lake.Table, consumer: str) -> str:
-    return json.dumps([source.branch, consumer])
 
 
 def _run_of(wanted: IngestRequest) -> str | None:
