@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from lakeformat.catalog.base import Catalog
@@ -241,6 +242,9 @@ class FileSystemCatalog(Catalog):
 
         self._move_table(source, target, self._layout(source), self._layout(target))
         renamed = self.table(new)
+        before = replace(renamed._handle, layout=self._layout(source))
+        if (published := self._publication.withdrawal(before)) is not None:
+            published.run()
         observe_all(renamed._handle)
         return renamed
 

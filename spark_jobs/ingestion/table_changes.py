@@ -93,7 +93,12 @@ def _ingest_changes(
     require_same_merge(table, source, wanted)
     snapshots = table.snapshots()
     if done := _done_by_run(table, snapshots, wanted):
-        _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
+        try:
+            _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
+        except (lake.InvalidRequestError, lake.NotFoundError) as error:
+            _log.warning(
+                "%s; but consumer %r was not moved: %s", done.reason, wanted.consumer, error
+            )
         return done
     identity = _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
     before = newest_snapshot(table)

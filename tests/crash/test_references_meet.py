@@ -232,9 +232,9 @@ def test_a_branch_that_is_renamed_during_a_commit_keeps_the_files_of_its_snapsho
     assert lake.CommitOutcomeUnknownError in outcomes
 
 
-def met_by_open_branch(start: CrashableStorage, at: int) -> Meeting:
+def met_by_open_branch(start: CrashableStorage, at: int, act: Act = write_on) -> Meeting:
     """A storage where, at a call, another program commits to a branch that it has open."""
-    storage = Meeting(start, at, lambda _: write_on(branch))
+    storage = Meeting(start, at, lambda _: act(branch))
     beside = CrashableStorage()
     beside._disk = storage._disk
     branch = opened(beside, "dev")
@@ -268,6 +268,22 @@ def test_a_commit_to_an_open_branch_that_is_being_copied_to_a_new_name_is_not_lo
         is_there = outcome is not lake.NotFoundError
         assert rows(branch).count("9:late") == is_there, storage.log[at - 1]
         outcomes.add(outcome)
+    assert lake.CommitOutcomeUnknownError in outcomes
+
+
+def test_a_retry_on_an_open_branch_that_is_being_renamed_does_not_report_success():
+    start = filled()
+    outcomes = []
+
+    def write_twice(branch: lake.Table) -> None:
+        with pytest.raises((lake.NotFoundError, lake.CommitOutcomeUnknownError)) as first:
+            write_on(branch)
+        with pytest.raises(first.type):
+            write_on(branch)
+        outcomes.append(first.type)
+
+    for at in last_deletions(start):
+        rename(opened(met_by_open_branch(start, at, write_twice)))
     assert lake.CommitOutcomeUnknownError in outcomes
 
 

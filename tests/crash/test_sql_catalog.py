@@ -150,6 +150,24 @@ def test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_on
             assert not any("/orders/" in path or "/.moving.tmp" in path for path in left), call
 
 
+def test_a_repeat_of_a_rename_also_withdraws_the_publication_under_the_old_name():
+    prepared = CrashableStorage()
+    catalog = FileSystemCatalog(prepared, "wh")
+    catalog.create_database("shop")
+    published = {"metadata.iceberg.storage": "hadoop-catalog"}
+    catalog.create_table("shop.orders", COLUMNS, options=published).write(pa.table({"id": ROWS}))
+    calm = prepared.reopened()
+    rename(FileSystemCatalog(calm, "wh"))
+    [last] = [c for c in calm.log if c.operation == "delete_directory" and "/orders" in c.path][:1]
+    storage = prepared.reopened(Fault(last.number, "power_cut_before"))
+    with pytest.raises(PowerCut):
+        rename(FileSystemCatalog(storage, "wh"))
+    found = FileSystemCatalog(storage.reopened(), "wh")
+    rename(found)
+    assert rows(found.table("shop.new")) == ROWS
+    assert not any("/orders/" in path for path in found._storage.files("wh"))
+
+
 DYING = """
 import json, os, sys
 import pyarrow as pa

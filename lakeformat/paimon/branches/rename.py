@@ -91,7 +91,8 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
     Calls of the same rename share the copy. A call that finishes the copy removes the mark of the
     new name, and deletes the old directory only if the mark of the old name still exists then. A
     call that gives up removes the mark of the old name first, and deletes the copy only if the mark
-    of the new name still exists then. So two calls never delete both directories.
+    of the new name still exists then. So two calls never delete both directories. One gap is left:
+    a call that begins while another one gives up can still lose the branch.
     """
     is_repeated = read_mark(handle, work.old) == work
     if not is_repeated or read_mark(handle, work.new) == work:

@@ -21,7 +21,7 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.publish import check_place, is_unfinished, publish
+from lakeformat.paimon.commit.publish import branch_changed, check_place, is_unfinished, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import is_same_table, require_same_table
@@ -341,12 +341,7 @@ def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
     if is_unfinished(handle) or not is_same_table(handle):
-        return CommitOutcomeUnknownError(
-            f"branch {handle.layout.branch!r} of {handle.uri} was renamed or deleted during the "
-            f"commit {commit}, which may be published under the new name. Open the branch under "
-            f"that name and retry with {commit}: if it was published, the retry changes nothing. "
-            "If the branch kept its name, open it again and retry. No file was removed"
-        )
+        return branch_changed(handle, commit)
     return CommitOutcomeUnknownError(
         f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but snapshot "
         f"{snapshot.id - 1} had expired by then, so later snapshots may lack these changes. Check "

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CommitOutcomeUnknownError, CorruptTableError
 from lakeformat.paimon.commit.ancestry import is_built_on
 from lakeformat.paimon.commit.same_table import is_same_table
 from lakeformat.paimon.commit.snapshot_delta import SnapshotDelta
@@ -15,9 +15,10 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
+from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.create_once import PublishOutcome, try_to_create
 
-__all__ = ["check_place", "is_unfinished", "or_renamed", "publish"]
+__all__ = ["branch_changed", "check_place", "is_unfinished", "or_renamed", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
@@ -77,6 +78,16 @@ def is_unfinished(handle: TableHandle) -> bool:
     """Return True if the branch is being created, renamed or deleted; main never is."""
     name = handle.layout.branch
     return name != MAIN_BRANCH and handle.storage.exists(handle.layout.unfinished_branch(name))
+
+
+def branch_changed(handle: TableHandle, commit: CommitId) -> CommitOutcomeUnknownError:
+    """Return the error for a commit to a branch that is renamed or deleted meanwhile."""
+    return CommitOutcomeUnknownError(
+        f"branch {handle.layout.branch!r} of {handle.uri} was renamed or deleted during the "
+        f"commit {commit}, which may be published under the new name. Open the branch under "
+        f"that name and retry with {commit}: if it was published, the retry changes nothing. "
+        "If the branch kept its name, open it again and retry. No file was removed"
+    )
 
 
 def or_renamed(handle: TableHandle) -> str:

@@ -160,6 +160,18 @@ def test_a_retry_of_a_run_that_crashed_before_the_consumer_moved_moves_it(
     assert rows(catalog) == [("fig", 1), ("pear", 1), ("plum", 1)]
 
 
+def test_a_retry_of_a_finished_run_succeeds_although_the_source_was_rolled_back(
+    catalog, source, follow, caplog
+):
+    for pieces in range(3):
+        put(source, "pear", pieces)
+    run_of_task = {"commit_user": "task", "commit_identifier": 1}
+    follow(**run_of_task)
+    source.rollback(snapshot=1, as_latest=False)
+    assert follow(**run_of_task)["replayed"] is True
+    assert "but consumer 'copy' was not moved: " in caplog.text
+
+
 def test_a_source_that_was_rolled_back_is_refused(catalog, source, follow):
     for pieces in range(5):
         put(source, "pear", pieces)
