@@ -243,7 +243,7 @@ class FileSystemCatalog(Catalog):
         self._move_table(source, target, self._layout(source), self._layout(target))
         renamed = self.table(new)
         before = replace(renamed._handle, layout=self._layout(source))
-        if (published := self._publication.withdrawal(before)) is not None:
+        if (published := self._publication.withdrawal(before, renamed._handle)) is not None:
             published.run()
         observe_all(renamed._handle)
         return renamed

@@ -160,9 +160,13 @@ class IcebergPublication:
         """Publish a change of tags or an expiry of snapshots; a failure is only logged."""
         self._publish(handle, follows_upkeep=True)
 
-    def withdrawal(self, handle: TableHandle) -> Withdrawal | NoWithdrawal | None:
+    def withdrawal(
+        self, handle: TableHandle, moved: TableHandle | None = None
+    ) -> Withdrawal | NoWithdrawal | None:
         """Return the catalog entries and the warehouse directory to remove when the table is
         dropped or renamed.
+
+        ``moved`` is the table under its new name if its directory is already renamed.
 
         Return None for a branch and for a table that is not published, and if there is nothing to
         remove. If the options, the catalogs or the metadata cannot be used, return ``NoWithdrawal``
@@ -173,7 +177,7 @@ class IcebergPublication:
         from lakeformat.publish.targets.withdraw import NoWithdrawal, withdrawal_of
 
         try:
-            return withdrawal_of(handle, self.targets)
+            return withdrawal_of(handle, self.targets, moved)
         except LakeError as reason:
             return NoWithdrawal(f"the Iceberg metadata of {handle.uri} is not removed: {reason}")
 

@@ -235,7 +235,7 @@ def test_a_branch_that_is_renamed_during_a_commit_keeps_the_files_of_its_snapsho
 def met_by_open_branch(start: CrashableStorage, at: int, act: Act = write_on) -> Meeting:
     """A storage where, at a call, another program commits to a branch that it has open."""
     storage = Meeting(start, at, lambda _: act(branch))
-    beside = CrashableStorage()
+    beside = Meeting(storage, 0, rename)
     beside._disk = storage._disk
     branch = opened(beside, "dev")
     return storage
@@ -285,6 +285,31 @@ def test_a_retry_on_an_open_branch_that_is_being_renamed_does_not_report_success
     for at in last_deletions(start):
         rename(opened(met_by_open_branch(start, at, write_twice)))
     assert lake.CommitOutcomeUnknownError in outcomes
+
+
+def test_a_retry_on_an_open_branch_whose_renaming_ends_meanwhile_does_not_report_success():
+    """The retry finds its snapshot at the old name; then the renaming deletes it with its mark."""
+    start = filled()
+    outcomes = []
+
+    def write_until_renamed(branch: lake.Table) -> None:
+        storage, mark = branch._handle.storage, branch._handle.layout.unfinished_branch("dev")
+        with pytest.raises((lake.NotFoundError, lake.CommitOutcomeUnknownError)) as first:
+            write_on(branch)
+        calls = len(storage.log)
+        with pytest.raises(first.type):
+            write_on(branch)
+        retry = [(call.operation, call.path) for call in storage.log[calls:]]
+        if ("exists", mark) in retry:  # after the snapshot was found
+            storage._at = len(storage.log) + retry.index(("exists", mark)) + 1
+            with pytest.raises(lake.CommitOutcomeUnknownError):
+                write_on(branch)
+            outcomes.append(storage.met)
+
+    for at in last_deletions(start):
+        rename(opened(met_by_open_branch(start, at, write_until_renamed)))
+    assert outcomes
+    assert all(outcomes)
 
 
 @pytest.mark.sampled(1)

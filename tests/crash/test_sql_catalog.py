@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,10 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.sql import SqlCatalog
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.publish import IcebergPublication
+from lakeformat.publish.targets.entry import Named
 from lakeformat.testing.crashable import CrashableStorage
 from lakeformat.testing.faults import Fault, PowerCut, kinds_for
 from tests.sampling import sampled_fault_calls
@@ -150,21 +155,68 @@ def test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_on
             assert not any("/orders/" in path or "/.moving.tmp" in path for path in left), call
 
 
-def test_a_repeat_of_a_rename_also_withdraws_the_publication_under_the_old_name():
-    prepared = CrashableStorage()
-    catalog = FileSystemCatalog(prepared, "wh")
+@dataclass(frozen=True)
+class _Entry:
+    """The entry of a published table in a catalog, which is a dict."""
+
+    name: str
+    catalog: dict[str, Named]
+
+    def find(self) -> Named | None:
+        return self.catalog.get(self.name)
+
+    def create(self, newest: LoadedMetadata) -> bool:
+        self.catalog[self.name] = Named(newest.metadata_file, newest.metadata)
+        return True
+
+    def move(self, named: Named, newest: LoadedMetadata) -> bool:
+        return self.create(newest)
+
+    def shows(self, named: Named, newest: LoadedMetadata) -> bool:
+        return named.address == newest.metadata_file
+
+    def remove(self) -> None:
+        del self.catalog[self.name]
+
+
+class _Targets:
+    def __init__(self) -> None:
+        self.catalog: dict[str, Named] = {}
+
+    def require(self, handle: TableHandle) -> None:
+        pass
+
+    def entries(self, handle: TableHandle) -> tuple[_Entry, ...]:
+        return (_Entry(handle.layout.root, self.catalog),)
+
+
+@pytest.mark.parametrize("storage", ["hadoop-catalog", "table-location"])
+def test_a_repeat_of_a_rename_also_withdraws_the_publication_under_the_old_name(storage):
+    prepared, targets = CrashableStorage(), _Targets()
+
+    def opened(storage: CrashableStorage) -> FileSystemCatalog:
+        catalog = FileSystemCatalog(storage, "wh")
+        catalog._publication = IcebergPublication(lambda: targets)
+        return catalog
+
+    catalog = opened(prepared)
     catalog.create_database("shop")
-    published = {"metadata.iceberg.storage": "hadoop-catalog"}
+    published = {"metadata.iceberg.storage": storage}
     catalog.create_table("shop.orders", COLUMNS, options=published).write(pa.table({"id": ROWS}))
+    assert list(targets.catalog) == ["wh/shop.db/orders"]
+    before = dict(targets.catalog)
     calm = prepared.reopened()
-    rename(FileSystemCatalog(calm, "wh"))
+    rename(opened(calm))
+    assert list(targets.catalog) == ["wh/shop.db/new"]
+    targets.catalog = before
     [last] = [c for c in calm.log if c.operation == "delete_directory" and "/orders" in c.path][:1]
-    storage = prepared.reopened(Fault(last.number, "power_cut_before"))
+    dying = prepared.reopened(Fault(last.number, "power_cut_before"))
     with pytest.raises(PowerCut):
-        rename(FileSystemCatalog(storage, "wh"))
-    found = FileSystemCatalog(storage.reopened(), "wh")
+        rename(opened(dying))
+    found = opened(dying.reopened())
     rename(found)
     assert rows(found.table("shop.new")) == ROWS
+    assert list(targets.catalog) == ["wh/shop.db/new"]
     assert not any("/orders/" in path for path in found._storage.files("wh"))
 
 

@@ -21,10 +21,10 @@ from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
 from lakeformat.paimon.commit.new_files import NewFileCheck
-from lakeformat.paimon.commit.publish import branch_changed, check_place, is_unfinished, publish
+from lakeformat.paimon.commit.publish import branch_changed, check_place, is_moved_branch, publish
 from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
-from lakeformat.paimon.commit.same_table import is_same_table, require_same_table
+from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.commit.snapshot_delta import Provider, SnapshotDelta
 from lakeformat.paimon.handle import TableHandle, is_unaware
 from lakeformat.paimon.index.combination import VectorFiles, combine
@@ -340,7 +340,7 @@ class Attempts:
 def _place_unknown(
     handle: TableHandle, snapshot: Snapshot, commit: CommitId
 ) -> CommitOutcomeUnknownError:
-    if is_unfinished(handle) or not is_same_table(handle):
+    if is_moved_branch(handle):
         return branch_changed(handle, commit)
     return CommitOutcomeUnknownError(
         f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but snapshot "

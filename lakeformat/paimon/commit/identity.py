@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from lakeformat.errors import CommitUndecidableError, InvalidRequestError
-from lakeformat.paimon.commit.publish import branch_changed, is_unfinished
+from lakeformat.paimon.commit.publish import branch_changed, is_moved_branch
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
@@ -53,7 +53,7 @@ class EarlierCommits:
         Raise InvalidRequestError if the commit is not found, but the same user has published a
         greater identifier. Raise CommitUndecidableError if the identity has ``first_try_millis``,
         and a snapshot that may be the commit has expired. Raise CommitOutcomeUnknownError if the
-        branch of the commit is being renamed or deleted.
+        commit is found on a branch that is renamed or deleted meanwhile.
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
@@ -64,7 +64,7 @@ class EarlierCommits:
             if snapshot.commit_user != self.commit.user or snapshot.commit_kind not in self._kinds:
                 continue
             if snapshot.commit_identifier == self.commit.identifier:
-                if is_unfinished(self._handle):  # the branch may be lost with this snapshot
+                if is_moved_branch(self._handle):  # the new name may lack this snapshot
                     raise branch_changed(self._handle, self.commit)
                 return snapshot
             if snapshot.commit_identifier < self.commit.identifier:

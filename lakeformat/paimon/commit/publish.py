@@ -18,7 +18,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 from lakeformat.tables.commit_id import CommitId
 from lakeformat.tables.create_once import PublishOutcome, try_to_create
 
-__all__ = ["branch_changed", "check_place", "is_unfinished", "or_renamed", "publish"]
+__all__ = ["branch_changed", "check_place", "is_moved_branch", "or_renamed", "publish"]
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
@@ -48,7 +48,7 @@ def check_place(
     mark exists, the result is UNKNOWN.
     """
     storage, layout = handle.storage, handle.layout
-    if is_unfinished(handle):
+    if _is_unfinished(handle):
         return PublishOutcome.UNKNOWN
     before = None if head is None else _read_or_damaged(handle, head)
     if head is not None and before == head:
@@ -74,7 +74,16 @@ def check_place(
     return PublishOutcome.COMMITTED if built_on else PublishOutcome.UNKNOWN
 
 
-def is_unfinished(handle: TableHandle) -> bool:
+def is_moved_branch(handle: TableHandle) -> bool:
+    """Return True if the branch is being renamed or deleted, or if it was; main never is.
+
+    A renaming deletes its mark last, so the mark is read first.
+    """
+    is_branch = handle.layout.branch != MAIN_BRANCH
+    return is_branch and (_is_unfinished(handle) or not is_same_table(handle))
+
+
+def _is_unfinished(handle: TableHandle) -> bool:
     """Return True if the branch is being created, renamed or deleted; main never is."""
     name = handle.layout.branch
     return name != MAIN_BRANCH and handle.storage.exists(handle.layout.unfinished_branch(name))

@@ -92,18 +92,23 @@ class NoWithdrawal:
         )
 
 
-def withdrawal_of(handle: TableHandle, targets: Targets | None) -> Withdrawal | None:
+def withdrawal_of(
+    handle: TableHandle, targets: Targets | None, moved: TableHandle | None = None
+) -> Withdrawal | None:
     """Return the catalog entries and the directory to remove when a table is dropped or renamed.
+
+    ``moved`` is the table under its new name if its directory is already renamed.
 
     Return None if there is neither, or if no metadata is published. Raise ``UnsupportedError`` if
     the options name a warehouse directory or database that cannot be used. Raise
     ``InvalidRequestError`` for metadata of another program, and if the options name catalogs, but
     ``targets`` is None.
     """
-    versions = versions_of(handle)
+    is_at_table = handle.options.iceberg_is_at_table
+    versions = versions_of(moved if moved is not None and is_at_table else handle)
     newest = versions.newest()
     if newest is None:
         return None
-    outside = None if handle.options.iceberg_is_at_table else versions
+    outside = None if is_at_table else versions
     entries = entries_of(handle, targets)
     return Withdrawal(newest, outside, entries) if entries or outside is not None else None
