@@ -7,7 +7,7 @@ import logging
 
 import lakeformat as lake
 
-__all__ = ["warn_of_missing_rows", "warn_of_overwrites"]
+__all__ = ["warn_of_double_rows", "warn_of_missing_rows", "warn_of_overwrites"]
 
 _log = logging.getLogger(__name__)
 
@@ -44,4 +44,20 @@ def warn_of_missing_rows(
         consumer,
         source.location,
         position,
+    )
+
+
+def warn_of_double_rows(
+    table: lake.Table, source: lake.Table, consumer: str, commit: lake.Snapshot, ended: int
+) -> None:
+    """Log a warning that rows before snapshot ``ended`` of the source are copied twice.
+
+    ``commit`` has copied them, from a source with another name, or for another consumer.
+    """
+    _log.warning(
+        "%s gets rows of %s twice: its snapshot %d already has the changes before snapshot %d of "
+        "the source, which consumer %r has not read. This is normal for another consumer. If the "
+        "source was renamed after a run that died, roll the target back to snapshot %d and set the "
+        "consumer to %d with `lake consumer set`",
+        *(table.location, source.location, commit.id, ended, consumer, commit.id, ended),
     )

@@ -35,7 +35,11 @@ from spark_jobs.ingestion.copied_table import (
     require_no_kept_deletes,
     require_same_merge,
 )
-from spark_jobs.ingestion.copy_warnings import warn_of_missing_rows, warn_of_overwrites
+from spark_jobs.ingestion.copy_warnings import (
+    warn_of_double_rows,
+    warn_of_missing_rows,
+    warn_of_overwrites,
+)
 from spark_jobs.ingestion.file_stream import rounds
 from spark_jobs.runtime.job import Outcome, newest_snapshot
 
@@ -92,9 +96,10 @@ def _ingest_changes(
     table = _fitted(catalog, copy_of(catalog, table, source, wanted), source, wanted.table)
     require_same_merge(table, source, wanted)
     snapshots = table.snapshots()
-    if done := _done_by_run(table, snapshots, wanted):
+    if (own := _commit_of_run(snapshots, wanted)) is not None:
+        done = _done_before(table, own)
         try:
-            _finish_earlier(table, snapshots, source, wanted.consumer, read_table)
+            _finish_earlier(table, snapshots, source, wanted.consumer, read_table, own)
         except (lake.InvalidRequestError, lake.NotFoundError) as error:
             _log.warning(
                 "%s; but consumer %r was not moved: %s", done.reason, wanted.consumer, error
@@ -266,22 +271,18 @@ def _finish_earlier(
     source: lake.Table,
     consumer: str,
     read_table: str,
+    own: lake.Snapshot | None = None,
 ) -> lake.CommitId:
     """Move the consumer past the commit of an earlier run that crashed before it moved the
     consumer.
 
-    Return the commit identity of the next changes. Raise ``NotFoundError`` if the source no longer
-    has the snapshots that earlier runs have read.
+    ``own`` is the commit of an earlier attempt of this run: the source may have had another name
+    then. Return the commit identity of the next changes. Raise ``NotFoundError`` if the source no
+    longer has the snapshots that earlier runs have read.
     """
     user = _user(source, consumer)
-    newest = next(
-        (
-            each
-            for each in reversed(snapshots)
-            if each.commit_user == user and _NEXT in (each.properties or {})
-        ),
-        None,
-    )
+    copies = [each for each in reversed(snapshots) if _NEXT in (each.properties or {})]
+    newest = next((each for each in copies if each.commit_user == user or each == own), None)
     if newest is not None:
         _require_same_history(table, source, newest, read_table)
     ended = None if newest is None else _end_of(newest)
@@ -292,7 +293,11 @@ def _finish_earlier(
             raise
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     if ended is None:
-        if position and not _may_have_copied(snapshots, user):
+        same = (each for each in copies if (each.properties or {}).get(_TABLE) == read_table)
+        if (renamed := next(same, None)) is not None:
+            if (end := _end_of(renamed)) > position:
+                warn_of_double_rows(table, source, consumer, renamed, end)
+        elif position and not _may_have_copied(snapshots, user):
             warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
@@ -363,22 +368,26 @@ def _run_of(wanted: IngestRequest) -> str | None:
     return json.dumps([wanted.commit_user, wanted.commit_identifier])
 
 
-def _done_by_run(
-    table: lake.Table, snapshots: Sequence[lake.Snapshot], wanted: IngestRequest
-) -> Outcome | None:
-    """Return the outcome of an earlier attempt of the same run; None if there is none, or if the
+def _commit_of_run(
+    snapshots: Sequence[lake.Snapshot], wanted: IngestRequest
+) -> lake.Snapshot | None:
+    """Return the commit of an earlier attempt of the same run; None if there is none, or if the
     request has no commit identity or is a stream.
     """
     run = _run_of(wanted)
     if run is None:
         return None
-    for snapshot in reversed(snapshots):
-        if (snapshot.properties or {}).get(_RUN) == run:
-            reason = f"this run has already committed snapshot {snapshot.id}; nothing was done"
-            return Outcome(
-                reason=reason,
-                report={"table": table.location, "snapshot_id": snapshot.id, "reason": reason},
-                snapshot_ids=[snapshot.id],
-                replayed=True,
-            )
-    return None
+    return next(
+        (each for each in reversed(snapshots) if (each.properties or {}).get(_RUN) == run), None
+    )
+
+
+def _done_before(table: lake.Table, commit: lake.Snapshot) -> Outcome:
+    """Return the outcome of a run whose earlier attempt has published ``commit``."""
+    reason = f"this run has already committed snapshot {commit.id}; nothing was done"
+    return Outcome(
+        reason=reason,
+        report={"table": table.location, "snapshot_id": commit.id, "reason": reason},
+        snapshot_ids=[commit.id],
+        replayed=True,
+    )

@@ -386,7 +386,11 @@ def test_empty_options_of_a_table_are_no_options(tmp_path, nothing):
 
 def test_the_name_of_an_option_of_new_tables_may_have_an_equals_sign(tmp_path):
     options = {"table-default.fields.a=b.aggregate-function": "sum"}
-    lake.open_catalog(str(tmp_path), options=options)
+    catalog = lake.open_catalog(str(tmp_path), options=options)
+    catalog.create_database("shop")
+    columns, engine = [*COLUMNS, ("a=b", "BIGINT")], {"merge-engine": "aggregation"}
+    table = catalog.create_table("shop.orders", columns, primary_key=["id"], options=engine)
+    assert table.schema.options["fields.a=b.aggregate-function"] == "sum"
 
 
 def test_what_a_drop_has_hidden_is_removed_also_where_nobody_has_noted_it(catalog, shop):

@@ -248,6 +248,49 @@ def test_a_renamed_source_is_copied_further(catalog, source, follow):
     assert rows(catalog) == [("fig", 1), ("pear", 1), ("plum", 1)]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_retry_after_a_rename_of_the_source_moves_the_consumer(
+    catalog, source, follow, monkeypatch, caplog, first
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    if not first:
+        follow(commit_user="task", commit_identifier=1)
+        put(source, "plum", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
+        with pytest.raises(KeyboardInterrupt):
+            follow(commit_user="task", commit_identifier=2)
+    catalog.rename_table("shop.source", "shop.renamed")
+    again = follow(source_table="shop.renamed", commit_user="task", commit_identifier=2)
+    assert again["replayed"]
+    put(catalog.table("shop.renamed"), "fig", 1)
+    follow(source_table="shop.renamed", commit_user="task", commit_identifier=3)
+    copied = [("fig", 1), ("pear", 1)] if first else [("fig", 1), ("pear", 1), ("plum", 1)]
+    assert (rows(catalog), caplog.text) == (copied, "")
+
+
+def test_a_renamed_source_whose_consumer_was_not_moved_is_warned_of(
+    catalog, source, follow, monkeypatch, caplog
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
+        with pytest.raises(KeyboardInterrupt):
+            follow()
+    catalog.rename_table("shop.source", "shop.renamed")
+    follow(source_table="shop.renamed")
+    assert rows(catalog) == [("pear", 1), ("pear", 1)]
+    assert "roll the target back to snapshot 1 and set the consumer to 2" in caplog.text
+    catalog.table("shop.copy").rollback(snapshot=1, as_latest=False)
+    catalog.table("shop.renamed").consumers.set("copy", next_snapshot=2)
+    caplog.clear()
+    put(catalog.table("shop.renamed"), "fig", 1)
+    follow(source_table="shop.renamed")
+    assert (rows(catalog), caplog.text) == ([("fig", 1), ("pear", 1)], "")
+
+
 def test_a_copied_snapshot_of_the_source_may_expire(catalog, source, follow):
     for pieces in range(3):
         put(source, "pear", pieces)
