@@ -84,8 +84,8 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def _is_checked(storage: Storage, checking: str) -> bool:
-    """Rename a ``checking_sibling`` to its ``dropped_path`` and return True, if it has the table to
-    drop.
+    """Return True if a ``checking_sibling`` has the table to drop; it is then renamed to its
+    ``dropped_path``.
     """
     identity = checking.rpartition("/")[2].removeprefix(_CHECKING).partition("-")[0]
     at_once = mover(storage)

@@ -72,9 +72,9 @@ def open_catalog(
 
     Databases and tables are directories of the warehouse. With ``metastore="jdbc"`` they are rows
     in the SQL database of ``uri``: a SQLAlchemy URL, or Java's ``jdbc:sqlite:`` and
-    ``jdbc:postgresql:``. ``options`` are Paimon's catalog options, which may also include
-    ``format``, ``metastore`` and ``uri``, and options of the storage such as ``s3.endpoint``: see
-    ``docs/storage.md``. Unknown or contradictory options raise ``InvalidRequestError``.
+    ``jdbc:postgresql:``. ``options`` are Paimon's catalog options, and options of the storage such
+    as ``s3.endpoint``: see ``docs/storage.md``. They may include ``format``, ``metastore`` and
+    ``uri``. Unknown or contradictory options raise ``InvalidRequestError``.
     """
     if not isinstance(warehouse, str | os.PathLike):
         raise InvalidRequestError(f"warehouse must be a path or a URI, got {warehouse!r}")

@@ -138,7 +138,7 @@ def _iceberg_table(
 def _require_not_renamed(storage: Storage, root: str, change: str, database: str) -> None:
     """Raise ``UnsupportedError`` for a base store whose change store is not surely ``change``.
 
-    A catalog renames a table without its directory, so ``change`` may be that of another table.
+    A catalog renames a table without its directory, so ``change`` may belong to another table.
     """
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 
@@ -174,8 +174,8 @@ def alter_table_at(
     if external_paths_in(changes):
         raise InvalidRequestError(
             f"cannot set external paths of {location}: it was opened by its directory, and only a "
-            "catalog can check that no other table uses them. Name the table 'database.table' with "
-            "--warehouse"
+            "catalog can check that no other table uses them. Name the table 'database.table' in "
+            "its catalog (`lake --warehouse`)"
         )
     storage, root = open_storage(location, options)
     layout, there = TableLayout(root, branch), within(storage, root)

@@ -131,7 +131,7 @@ class CatalogOptions:
 
     @property
     def driver_properties(self) -> dict[str, str]:
-        """The options ``jdbc.<key>`` for the driver of the SQL database, as ``<key>``."""
+        """The options ``jdbc.<key>`` for the driver of the SQL database, without ``jdbc.``."""
         return self._below(_DRIVER_PREFIX)
 
     def publication(self) -> IcebergPublication:
@@ -148,7 +148,7 @@ class CatalogOptions:
 
     @property
     def table_defaults(self) -> dict[str, str]:
-        """The options ``table-default.<key>``, as ``<key>``: defaults of new tables."""
+        """The default options of new tables: ``table-default.<key>``, without this prefix."""
         return self._below(_DEFAULT_PREFIX)
 
     def _below(self, prefix: str) -> dict[str, str]:

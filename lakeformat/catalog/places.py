@@ -101,7 +101,7 @@ class CatalogPlaces(ABC):
     ) -> None:
         """Finish an interrupted drop of the table ``name``, unless ``dry_run`` is True.
 
-        Raise ``AlreadyExistsError`` if an interrupted rename needs the name, or if it is a view.
+        Raise ``AlreadyExistsError`` if ``name`` is a view, or if an interrupted rename needs it.
         """
 
     def _not_listed(self, name: TableName) -> NotFoundError:

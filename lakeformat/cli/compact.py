@@ -331,7 +331,7 @@ def _print_outcomes(
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
-    """Yield for each table the other program that compacts it; None without one.
+    """Yield, for each table, the other program that compacts it; None if there is no such program.
 
     A table that cannot be opened also gives None, because its compaction reports the error.
     """

@@ -228,7 +228,8 @@ def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> N
     """Raise ``InvalidRequestError`` if a drop of Paimon table ``name`` would be refused for its
     external paths.
 
-    Otherwise files of another table in these paths could be deleted as orphan files of ``name``.
+    Without this check, files of another table in these paths could be deleted as orphan files of
+    ``name``.
     """
     if not isinstance(catalog, lake.Catalog):
         return  # the tables themselves refuse external paths

@@ -80,5 +80,5 @@ def _require_file(path: str) -> None:
         if "://" in path:
             state = "is not on this machine, and `lake write` reads local files only"
         raise InvalidRequestError(
-            f"{path} {state}; nothing was written: name files that hold rows, such as orders.csv"
+            f"{path} {state}. Nothing was written: name files that hold rows, such as orders.csv"
         )

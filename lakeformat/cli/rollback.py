@@ -80,8 +80,8 @@ def rollback(
     as_json: AsJson = False,
 ) -> None:
     """Restore the rows of an earlier snapshot. To undo it, roll a Paimon table back to the newer
-    snapshot, except after --cut-history; in an Iceberg table, create a branch from the newer
-    snapshot and run `lake branch fast-forward`. Not for Mixed tables.
+    snapshot; after --cut-history this is impossible. In an Iceberg table, create a branch from the
+    newer snapshot and run `lake branch fast-forward`. Not for Mixed tables.
 
     A Paimon table gets a new snapshot with these rows, and all snapshots are kept. With
     --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the

@@ -237,7 +237,9 @@ def _asked(limit: int | None, form: Form) -> int | None:
 
 
 def _window_end(table: Any, text: str) -> int | str | datetime:
-    """Return a number or a time as such; any other text, and the name of a tag, unchanged."""
+    """Return the int or the datetime in ``text``. Any other text, and the name of a tag, are
+    returned unchanged.
+    """
     try:
         end = int(text) if text.isdecimal() else datetime.fromisoformat(text)
     except ValueError:

@@ -21,8 +21,8 @@ __all__ = ["saving"]
 def saving(path: Path) -> Iterator[Callable[[Removal], None]]:
     """Open the file of --save, and yield a function that writes a removal to it as a line of JSON.
 
-    The list replaces an earlier one. If the command fails before the first removal, the earlier
-    list is kept. Raise ``LakeError`` if the file cannot be opened.
+    The list replaces an earlier list in the file. If the command fails before the first removal,
+    the earlier list is kept. Raise ``LakeError`` if the file cannot be opened.
     """
     with _opened(path) as file:
         is_new = False

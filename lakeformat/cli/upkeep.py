@@ -81,9 +81,9 @@ def analyze(
     """Count rows and values of a table, or of each table of a database, for query planners.
     Not for Mixed tables.
 
-    Reads the chosen columns once. Without a chosen column, only the rows of a Paimon table are
-    counted, but all columns of an Iceberg table are read. `lake statistics` shows the result of a
-    Paimon table later.
+    Reads the chosen columns once. Without a chosen column, a Paimon table gets only its number of
+    rows, but an Iceberg table gets the statistics of all columns. `lake statistics` shows the
+    result of a Paimon table later.
 
     An example: lake analyze shop.orders --all-columns
     """

@@ -128,7 +128,7 @@ def write_rows(
 def _descriptor(path: str) -> int | None:
     """Return the number of the open file that a path such as ``/dev/stdout`` names; else None.
 
-    If it is opened by its path, the content that it already has is lost.
+    Opening such a file by its path would delete the content that it already has.
     """
     place = os.path.abspath(path)
     found = _OPEN_FILE.fullmatch(_STREAMS.get(place, place))

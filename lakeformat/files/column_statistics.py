@@ -84,7 +84,8 @@ def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnSt
     """Return the parts of exact statistics that ``mode`` keeps; bounds of texts and bytes are cut
     to ``mode.length``.
 
-    Both bounds are left out if the maximum is longer and ``cut_upwards`` finds no bound for it.
+    Both bounds are left out if the maximum is longer than that and ``cut_upwards`` finds no bound
+    for it.
     """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS

@@ -74,7 +74,8 @@ def _numbered_type(plain: pa.DataType, data_type: DataType, owner: int, depth: i
     """Return an Arrow type whose nested parts have ids.
 
     ``owner`` is the id of the nearest enclosing column or ROW field. ``depth`` is 1 if
-    ``data_type`` is its type, and grows by 1 with each array, map or multiset in between.
+    ``data_type`` is the type of ``owner``, and grows by 1 with each array, map or multiset in
+    between.
     """
     up = _NESTED_BASE + _NESTED_STEP * owner + depth
     down = _NESTED_BASE - _NESTED_STEP * owner - depth

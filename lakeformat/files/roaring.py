@@ -33,7 +33,7 @@ def bitmap_of(rows: npt.NDArray[np.int64]) -> BitMap:
 
 
 def encode_bitmap(bitmap: BitMap) -> bytes:
-    """Return a bitmap in the portable format, with runs where they are shorter, as in Java."""
+    """Return a bitmap in the portable format, with runs where runs take fewer bytes, as in Java."""
     optimised = BitMap(bitmap)
     optimised.run_optimize()
     return optimised.serialize()

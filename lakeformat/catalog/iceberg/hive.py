@@ -74,8 +74,8 @@ class HiveMetastore(ClientNamedFilesMetastore):
 
     @property
     def _client(self) -> HiveCatalog:
-        """A new client for each request: a thread closes the connection of a shared client while
-        another thread uses it.
+        """A new client for each request, because a thread would close a shared connection that
+        another thread still uses.
         """
         return self._connect()
 

@@ -59,10 +59,10 @@ class Metastore(ABC):
         """Return the names of the tables of a database."""
 
     def has_refused_paths(self, name: TableName, places: FilePlaces, new: TableMetadata) -> bool:
-        """Return True if table ``name`` exists, and ``new`` metadata names a directory for data
-        files that another table owns.
+        """Return True if ``new`` puts data files into the directory of another table, and table
+        ``name`` exists.
 
-        Raise ``InvalidRequestError`` for such a directory if table ``name`` does not exist.
+        If ``new`` does so and table ``name`` does not exist, raise ``InvalidRequestError``.
         """
         try:
             own = new.properties.get(METADATA_PATH)
@@ -120,10 +120,10 @@ class Metastore(ABC):
     ) -> None:
         """Remove a table from the list.
 
-        With ``purge`` also delete its files if ``deletes_files`` is True; if it is False, the
-        caller deletes them. ``known`` is metadata of the table for which ``require_removable`` was
-        called. If the name has another table by now, ``CommitConflictError`` is raised, and that
-        table is kept; a REST service does not check this.
+        With ``purge`` also delete its files; but where ``deletes_files`` is False, the caller
+        deletes them. ``known`` is metadata of the table for which ``require_removable`` was called.
+        If ``name`` is another table by now, ``CommitConflictError`` is raised, and that table is
+        kept; a REST service does not check this.
         """
 
     def forget_leases(  # noqa: B027 - most metastores keep none

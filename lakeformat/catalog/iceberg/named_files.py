@@ -77,8 +77,8 @@ class NamedFilesMetastore(Metastore):
     def _forget(self, name: TableName, address: str | None) -> None:
         """Remove a table from the metastore; its files are kept.
 
-        A SQL database raises ``CommitConflictError`` if ``address``, unless it is None, is no
-        longer the address of the table's metadata file. Hive and Glue cannot check this.
+        A SQL database raises ``CommitConflictError`` if ``address`` is no longer the address of the
+        table's metadata file; None skips this check. Hive and Glue cannot check it.
         """
 
     def pointer(self, name: TableName) -> CatalogPointer:

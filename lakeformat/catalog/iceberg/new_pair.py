@@ -89,8 +89,8 @@ def make_pair(
 ) -> bool:
     """Create both stores of the Mixed table ``name``, and return True.
 
-    Return False if a table ``name`` exists. An empty change store that an interrupted call has left
-    is used. Raise ``AlreadyExistsError`` if the name of the change store belongs to another table.
+    Return False if a table ``name`` exists. An empty change store of an interrupted call is used.
+    Raise ``AlreadyExistsError`` if the name of the change store belongs to another table.
     """
     if name.table in metastore.tables(name.database):
         return False

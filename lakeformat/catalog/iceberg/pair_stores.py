@@ -44,7 +44,7 @@ CHANGE_SUFFIX = "_change_"
 def new_change_store(name: TableName) -> TableName:
     """Return the name of the change store of a new Mixed table ``name``.
 
-    Raise ``InvalidRequestError`` if a base store cannot name such a change store.
+    Raise ``InvalidRequestError`` if that name would have a slash or backslash.
     """
     change = TableName(name.database, f"{name.table}{CHANGE_SUFFIX}")
     if not is_store_name(change.table):
@@ -103,9 +103,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     alone. If the base store names a table that is not its own change store, that table is kept.
 
     Raise ``UnsupportedError`` if ``name`` is a store of a Mixed-Hive table, or a change store
-    ``<base>_change_`` whose base store exists. If the change store of ``name`` has damaged
-    metadata, raise ``CorruptTableError`` if it is named ``<name>_change_``; with any other name it
-    is kept.
+    ``<base>_change_`` whose base store exists. Raise ``CorruptTableError`` if the change store
+    ``<name>_change_`` has damaged metadata. A damaged change store with any other name is kept.
     """
     properties = _properties(metastore, name)
     if (location := properties.get(HIVE_LOCATION)) is not None:
@@ -125,12 +124,12 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "a drop of table '%s' keeps '%s', although '%s' names it as its change store: '%s' is not "
-        "a readable change store with the same key, or another table uses it, too. If no table "
-        "uses it, drop it by its own name",
+        "table '%s' is dropped without '%s', which it names as its change store, because '%s' is "
+        "not a readable change store with the same key, or another table uses it, too. If no table "
+        "uses '%s', drop it by its own name",
         name,
         change,
-        name,
+        change,
         change,
     )
     return [name]
@@ -175,7 +174,7 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
             f"table '{base}' is not dropped, because its change store '{change}' is damaged: "
             f"{damaged}. Nothing was deleted. Remove the change store alone with "
             f"drop_table({str(change)!r}) or `lake --format iceberg drop-table {change}`, or in a "
-            f"catalog of directories delete its directory, then drop '{base}'"
+            f"catalog of directories delete its directory. Then drop '{base}'"
         ) from damaged
     key = _properties(metastore, base).get(PRIMARY_KEY)
     if found.get(TABLE_STORE) != CHANGE or found.get(PRIMARY_KEY) != key:
@@ -226,7 +225,7 @@ def _properties(metastore: Metastore, name: TableName) -> Mapping[str, str]:
     """Return the properties of a table; an empty dict if its metadata is damaged, missing, of a
     newer version, or outside of the warehouse.
 
-    Such a table can be listed and dropped.
+    So a table with such metadata can be listed and dropped.
     """
     try:
         return metastore.pointer(name).load().metadata.properties

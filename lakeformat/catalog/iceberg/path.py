@@ -82,7 +82,7 @@ class PathMetastore(Metastore):
         return self._storage.directory_exists(self._directory(database))
 
     def database_properties(self, database: str) -> dict[str, str]:
-        """Return the location of a database; a directory has no other properties."""
+        """Return the only property of a database: its location."""
         return {"location": self._storage.uri(self._directory(database))}
 
     def make_database(self, database: str, properties: Mapping[str, str]) -> bool:
@@ -142,8 +142,8 @@ class PathMetastore(Metastore):
         """Delete the directory of a table; without ``purge`` raise ``UnsupportedError``.
 
         If the storage can rename directories, the directory is first renamed to a hidden name, so
-        that readers never see a part of the table. If it has another table than ``known`` by then,
-        the rename is undone, and ``CommitConflictError`` is raised.
+        that readers never see a part of the table. If the directory has another table than
+        ``known`` by then, the rename is undone, and ``CommitConflictError`` is raised.
         """
         if known is None:
             self.require_removable(name, purge=purge)
@@ -233,7 +233,7 @@ class PathMetastore(Metastore):
     def require_removable(self, name: TableName, *, purge: bool) -> None:
         """Raise ``UnsupportedError`` without ``purge``: the directory is the table.
 
-        Raise it also for a table that is published for a Paimon table. Raise
+        Raise it also for Iceberg metadata that is published for a Paimon table. Raise
         ``InvalidRequestError`` if the property ``gc.enabled`` is false: another table may use the
         files.
         """
@@ -294,8 +294,8 @@ def _require(
     hidden: str,
     is_meant: Callable[[str], bool],
 ) -> None:
-    """Raise ``CommitConflictError`` unless ``hidden``, to which ``root`` was renamed, has the
-    table to remove. After any error the rename is undone.
+    """Raise ``CommitConflictError`` unless the directory ``hidden`` has the table to remove. The
+    caller has renamed ``root`` to ``hidden``; after an error the rename is undone.
     """
     try:
         if not is_meant(hidden):

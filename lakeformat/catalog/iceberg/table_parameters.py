@@ -44,9 +44,10 @@ def parameters_after(
 ) -> dict[str, str]:
     """Return the parameters of a table after a commit, with ``new`` as its metadata file.
 
-    Table properties that the commit changed are copied, and removed properties are removed, except
-    those with the name of a parameter in ``_OWN``. Parameters of other programs are kept.
-    Parameters with which Java describes the newest snapshot are updated if the table has them.
+    Table properties that the commit changed are copied to the parameters, and properties that it
+    removed are removed from them. Properties with a name in ``_OWN`` are ignored. Parameters of
+    other programs are kept. Parameters with which Java describes the newest snapshot are updated if
+    the table has them.
     """
     found = {
         key: value

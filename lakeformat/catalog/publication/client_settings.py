@@ -38,12 +38,12 @@ def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) 
     """Return the checked options for a kind of catalog; ``given`` are the options of the
     connection.
 
-    If ``given`` has options for this kind, only ``warehouse`` is taken from the options of the
-    table. For a SQL catalog only the name of the catalog is taken from them, in any case.
+    If ``given`` has options for this kind, only ``warehouse`` is taken from the table's options.
+    For a SQL catalog they always give only the name of the catalog.
 
-    ``UnsupportedError`` is raised if no address is given, if only the table gives an address
-    although ``given`` has options for this kind, if the two addresses differ, and for a credential
-    in the table's options.
+    ``UnsupportedError`` is raised if no address is given, if the table gives another address than
+    ``given``, and for a credential in the table's options. It is also raised if ``given`` has
+    options for this kind, but only the table gives an address.
     """
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())

@@ -149,7 +149,7 @@ class Listing:
     def begin_rename(self, old: TableName, new: TableName) -> None:
         """List a table under its new name, and record its old name until its files are moved.
 
-        Raise ``NotFoundError`` if the table or the database of the new name is no longer listed.
+        Raise ``NotFoundError`` if table ``old`` or the database of ``new`` is no longer listed.
         """
         with self._sql.writing(f"rename the table '{old}'") as connection:
             self._keep_database(connection, new)

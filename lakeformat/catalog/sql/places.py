@@ -59,11 +59,11 @@ class Places:
         return storage, path
 
     def refuse_shared(self, database: str, location: str) -> None:
-        """Raise ``InvalidRequestError`` if a location overlaps with the directory of another
-        database, listed or not, or contains the warehouse.
+        """Raise ``InvalidRequestError`` if a location contains the warehouse, or overlaps with the
+        directory of another database, even if that database is not listed.
 
-        Both databases would list the same tables, and a drop of one would delete files of the
-        other.
+        With an overlap both databases would list the same tables, and a drop of one would delete
+        files of the other.
         """
         mine = location_in(*self.at(database, location))
         above = location_in(self._storage, self._root)

@@ -2,7 +2,7 @@
 """Copies a table to another name, warehouse or storage, file by file and byte by byte.
 
 The schemas are copied last, the newest one first. Without schemas the copy is not a table, so
-readers never see an incomplete one. A mark file names the source until the clone is complete, so
+readers never see an incomplete table. A mark file names the source until the clone is complete, so
 that a repeated call resumes an interrupted clone.
 """
 
@@ -87,8 +87,8 @@ def clone_table(
 
     ``snapshot`` (a snapshot id) or ``tag`` chooses the snapshot, with its columns and options;
     default: the newest snapshot. ``full`` copies all snapshots, tags, branches and changelogs of
-    the table, even if the source is one of its branches. The progress of consumers is not copied.
-    The source is only read. If another table has the name, ``AlreadyExistsError`` is raised.
+    the table, even if ``source`` is a branch. The progress of consumers is not copied. The source
+    is only read. If another table has the name, ``AlreadyExistsError`` is raised.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
     tables; ``snapshot`` is a position or a snapshot id of either store.
@@ -247,8 +247,8 @@ class _Clone:
     def finished(self) -> CloneReport | None:
         """Complete a clone whose earlier attempt already copied a schema, and return the report.
 
-        Return None if there is no schema yet, or if the table there has no mark of an unfinished
-        clone. The mark of another clone raises ``AlreadyExistsError``.
+        Return None if the target has no schema yet, or no mark of an unfinished clone. The mark of
+        another clone raises ``AlreadyExistsError``.
         """
         listed = self.storage.list(self.layout.schema_directory)
         found = (numbered(info.name, "schema-") for info in listed)

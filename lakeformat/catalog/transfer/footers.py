@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes column statistics from the footers of files of other programs, if they are reliable.
+"""Takes the reliable column statistics from the footers of files that other programs wrote.
 
 Only integers, dates and timestamps get a minimum and maximum. In footers the bounds of strings may
 be cut, and the bounds of floats ignore NaN.

@@ -92,9 +92,9 @@ def migrate_directory(
     table. A file that does not fit the columns is rewritten.
 
     To resume an interrupted migration, repeat the call. If another table has the name,
-    ``AlreadyExistsError`` is raised. ``InvalidRequestError`` is raised if ``options`` set buckets,
-    and, for files in place, if their directory is not allowed or if they belong to another table.
-    ``dry_run`` only lists the files, and what would be done with each.
+    ``AlreadyExistsError`` is raised. ``InvalidRequestError`` is raised if ``options`` set buckets.
+    For files in place, it is also raised if their directory is not allowed, or if they belong to
+    another table. ``dry_run`` only lists the files, and what would be done with each.
     """
     storage, root = open_storage(source, storage_options)
     directory = find_plain_files(storage, root)

@@ -117,7 +117,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
     """Return the value of each partition column for a file, as an array with one element.
 
-    A directory whose name is not a value of the column's type, or which the type would change,
+    A directory whose name is not a value of the column's type, or would be changed by the type,
     raises ``InvalidRequestError``.
     """
     types = {field.name: field.type for field in schema.fields}
@@ -169,7 +169,8 @@ def _is_same_number(text: str, value: float, shown: str) -> bool:
 
 
 def partition_of(schema: TableSchema, file: MigratedFile) -> bytes:
-    """Return the partition of a file. The directories ``p=1`` and ``p=01`` can be one partition.
+    """Return the encoded partition of a file. The directories ``p=1`` and ``p=01`` can be one
+    partition.
 
     A directory whose name is not a value of the column's type raises ``InvalidRequestError``.
     """

@@ -75,16 +75,16 @@ def refuse_owned(storage: Storage, root: str, below: Sequence[str], owner: Owner
             raise InvalidRequestError(
                 f"files of {storage.uri(root)} are already registered in {_named(found)}, which "
                 "deletes them once it no longer needs them: pass copy=True to copy them. If that "
-                f"table no longer exists, delete this mark, which is no data: {storage.uri(path)}"
+                f"table no longer exists, delete this file, which has no rows: {storage.uri(path)}"
             )
 
 
 def claim(storage: Storage, root: str, owner: Owner) -> bool:
     """Write the mark file of ``owner`` into a directory, and return True.
 
-    Return False if the mark of ``owner`` exists already. The mark file of another owner, also in a
-    directory above ``root``, raises ``InvalidRequestError``. A mark that cannot be written raises
-    ``UnavailableError``.
+    Return False if the mark of ``owner`` exists already. The mark file of another owner in
+    ``root``, or in a directory above it, raises ``InvalidRequestError``. A mark that cannot be
+    written raises ``UnavailableError``.
     """
     path, content = f"{root}/{MARK}", _content(owner)
     try:

@@ -27,10 +27,11 @@ _COMPRESSIONS = [
 def numbers_at(
     data: Bytes, places: Positions
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Positions]:
-    """Return the number at each position, its size in bytes, and the indexes of invalid numbers.
+    """Return the number at each position in ``places``, its size in bytes, and the indexes of
+    invalid numbers.
 
-    The indexes refer to ``places``. A number of more than 64 bits is invalid. Ten bytes from each
-    position on must be readable.
+    The indexes are those of ``places``. A number of more than 64 bits is invalid. Ten bytes from
+    each position on must be readable.
     """
     words = at_every_byte(data, "u8")[places]
     stops = ~words & _CONTINUES

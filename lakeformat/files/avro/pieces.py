@@ -166,8 +166,8 @@ def join_words(pieces: Sequence[Piece]) -> list[Piece]:
 def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8], Positions]:
     """Return the bytes of all records and the end offset of each record.
 
-    ``rows`` is the number of records. The bytes are followed by 8 further bytes, which a reader may
-    read.
+    ``rows`` is the number of records. The array has 8 further bytes after the last record, so that
+    8 bytes can be read at any offset of a record.
     """
     sizes = np.zeros(rows, np.int64)
     for piece in pieces:

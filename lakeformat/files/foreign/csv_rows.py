@@ -56,8 +56,9 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 
 
 def has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
-    """Return True if empty lines of a file are rows: it has only one column, and they do not mean
-    NULL, or the column may be NULL.
+    """Return True if empty lines of a file are rows.
+
+    The file must have only one column. If an empty line means NULL, that column must be nullable.
     """
     names = columns.names
     if dialect.header:
@@ -262,7 +263,7 @@ def _records(path: str, dialect: TextDialect) -> Iterator[list[str]]:
 
 
 def _lines(path: str, dialect: TextDialect) -> Iterator[list[str]]:
-    """Yield the values of each record; of an empty line, none."""
+    """Yield the values of each record; an empty list for an empty line."""
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         yield from python_csv.reader(
             file,

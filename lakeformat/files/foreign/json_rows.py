@@ -35,7 +35,7 @@ _SHOWN = 80
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file with all ``columns`` that JSON can hold; a missing value is null,
-    even if it is NOT NULL: the caller must check for nulls.
+    even in a NOT NULL column: the caller must check for nulls.
 
     Raise ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a
     value that does not fit its column.

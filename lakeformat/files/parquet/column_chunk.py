@@ -65,7 +65,9 @@ class ColumnChunk:
         return content
 
     def named(self, column: str) -> ColumnChunk:
-        """Return a chunk with the same pages whose metadata has the column name ``column``."""
+        """Return a chunk with the same pages, and with the column name ``column`` in its
+        metadata.
+        """
         chunk = parse_struct(self.description)
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = ThriftKind.LIST, ThriftList(ThriftKind.BINARY, [column.encode()])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Theta sketches, which estimate numbers of distinct values, in the form of Apache DataSketches.
 
-A sketch stores the hashes of distinct values below a limit, theta. Up to 4096 different hashes, it
-stores all of them. With more, theta is lowered until 4096 hashes are left, and the number of
-distinct values is estimated from theta.
+A sketch stores the hashes of all distinct values, up to 4096. With more, it keeps only the hashes
+below a limit, theta. Theta is lowered until 4096 hashes are left, and the number of distinct values
+is estimated from theta.
 """
 
 from __future__ import annotations

@@ -260,7 +260,7 @@ def test_no_file_is_read_before_all_of_them_are_found(tmp_path, read):
     ]:
         inputs = [str(tmp_path / "rows.csv"), str(name)]
         with pytest.raises(
-            lake.InvalidRequestError, match=f"{name} {state}; nothing was written: name files"
+            lake.InvalidRequestError, match=f"{name} {state}. Nothing was written: name files"
         ):
             next(read_rows(inputs, schema, None))
 
