@@ -56,8 +56,8 @@ class LakeError(Exception):
     """The base of the errors of this library."""
 
     report: Reported | None = None
-    """The report of the work that succeeded although another part failed, such as other buckets of
-    a compaction. None if the operation reports nothing.
+    """The report of the part of the work that succeeded, such as some buckets of a compaction. None
+    if the operation reports nothing.
     """
 
 

@@ -50,7 +50,8 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the writer's name of ``compression``, a name from the table options.
+    """Return the name by which the writer of ``file_format`` knows ``compression``, a name from the
+    table options.
 
     If the format lacks the compression, return the name of a similar one; if the format has no
     similar one, the name of zstd.

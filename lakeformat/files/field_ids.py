@@ -34,8 +34,8 @@ def parquet_schema(fields: tuple[DataField, ...]) -> pa.Schema:
 
 
 def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """Return the Arrow schema of an ORC file: ids are type attributes, and only map keys are not
-    nullable.
+    """Return the Arrow schema of an ORC file: ids are type attributes, and all parts except map
+    keys are nullable.
     """
     return pa.schema([_orc_field(_numbered_field(field)) for field in fields])
 

@@ -67,7 +67,9 @@ CLONE_MARK = ".cloning"
 """A file in the directory of a clone that names the source until the clone is complete."""
 
 OnFiles: TypeAlias = Callable[[int, int], None]
-"""Called after each file with the number of all files and the number of files that are done."""
+"""A function to call after each file, with the number of all files and the number of files that are
+done.
+"""
 
 
 @renamed_argument("tell", "on_progress")

@@ -39,7 +39,7 @@ def record_schema(text: bytes) -> dict[str, Any]:
 
 
 def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
-    """Yield the item type of each array in ``schema`` if the items take no bytes, such as null."""
+    """Yield the item type of each array in ``schema`` whose items take no bytes, such as nulls."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _free_items(branch, named)
