@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-For example, it was staged with a ``wap.id``, or it belongs to another branch. If it is a child of
-the newest snapshot of the branch, the branch moves to it. Otherwise a new snapshot adds the files
-that the chosen snapshot appended.
+For example, the snapshot was staged with a ``wap.id``, or it belongs to another branch. If its
+parent is the newest snapshot of the target branch, that branch moves to it. Otherwise a new
+snapshot adds the files that the chosen snapshot appended.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def cherry_pick(
 
     Give either ``snapshot`` or ``wap_id``, the ``wap.id`` in the summary of the snapshot. Raise
     ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError`` if the branch
-    already has another snapshot with the same ``wap.id``, or only some of the files. Raise
-    ``UnsupportedError`` if the snapshot does more than append files, and the branch cannot move to
-    it.
+    already has another snapshot with the same ``wap.id``, or has only some of the files of the
+    snapshot. Raise ``UnsupportedError`` if the branch cannot move to the snapshot, and the snapshot
+    does more than append files.
     """
     if (snapshot is None) == (wap_id is None):
         given = "neither" if snapshot is None else "both"

@@ -61,10 +61,10 @@ def refuse_data_in_tables(
     """Raise ``InvalidRequestError`` if ``properties`` name a directory for data files in the
     directory of another table, whose orphan removal would delete these files.
 
-    ``metadata_path`` is the table's property ``write.metadata.path``, and ``uuid`` its id: a former
-    directory of the table is not another table. Only these directories are read: those that an
-    external root allows, and those at or below the directory two levels above the table, where a
-    catalog usually has its tables.
+    ``metadata_path`` is the table's property ``write.metadata.path``, and ``uuid`` its id. Former
+    directories of the table have the same id, so they do not count as another table. Only these
+    directories are read: those that an external root allows, and those at or below the directory
+    two levels above the table, where a catalog usually has its tables.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
@@ -89,8 +89,8 @@ def _location(address: str | None) -> Location | None:
 def _table_above(
     places: FilePlaces, address: str, own_metadata: Location | None, uuid: str | None
 ) -> Location | None:
-    """Return the directory of another table at or above ``address``, below an external root or
-    below the usual place of the warehouse.
+    """Return the directory of another table at or above ``address``; None if there is none. Only
+    directories below an external root, or below the usual place of the warehouse, are checked.
     """
     location = location_of(address)
     walls = ExternalRoots((*places.external_roots.locations, places.location.above(2)))
@@ -111,7 +111,8 @@ def _table_above(
 def _is_table(storage: Storage, directory: str, own_uuid: str | None) -> bool:
     """Return True if a directory has metadata of a table, except metadata of table ``own_uuid``.
 
-    A table is not read through a link, so a link in the place of its metadata counts as none.
+    A table is not read through a link, so a directory with a link instead of metadata is not a
+    table.
     """
     path = f"{directory}/{METADATA}"
     if is_link(storage, path):

@@ -67,7 +67,7 @@ class FilePlaces:
         return self.external_roots.place(address, self.storage, self.uri)
 
     def path_below(self, address: str) -> str | None:
-        """Return the path in the storage of a file below the table's location.
+        """Return the storage path of a file below the table's location.
 
         Return None for any other file. Raise ``CorruptTableError`` if ``address`` is not a valid
         URI.

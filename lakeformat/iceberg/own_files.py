@@ -53,9 +53,9 @@ class OwnRecords:
 
     @property
     def has_all_snapshots(self) -> bool:
-        """True if the table still has each snapshot since its creation, so that none has expired.
+        """True if no snapshot since the creation of the table has expired.
 
-        If so, a record belongs to another table if this table has none of the snapshots that the
+        Then a record belongs to another table if this table has none of the snapshots that the
         record names.
         """
         return all(map(_has_all_snapshots, self._stores()))
@@ -72,7 +72,7 @@ class OwnRecords:
 
     def identifiers(self) -> Mapping[str, int] | None:
         """Return the highest commit identifier of each commit user in the table; None if snapshots
-        have expired, so that the table may have had other commits.
+        have expired, because the table may have had more commits.
         """
         if not self.has_all_snapshots:
             return None
@@ -93,7 +93,7 @@ def own_records(
     *other_stores: TableHandle,
     loaded: LoadedMetadata | None = None,
 ) -> OwnRecords:
-    """Return the place of this library's records of a kind, such as ``stream``, for the branch.
+    """Return the place of this library's records of a kind, such as ``stream``, for a branch.
 
     ``other_stores`` are the stores of a Mixed table whose snapshots the records can name, too.
     ``loaded`` is the metadata if it is already read.

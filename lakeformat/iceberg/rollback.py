@@ -140,12 +140,12 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log shows this: its entries since the first attempt began, and, if the
-    log has the head of that attempt, only those from its first entry on. Other branches have no
-    log: their result is True if all ``newer`` snapshots were committed after the first attempt
-    began, and none of them was the head when it began. Then the branch was at the target just
-    before the oldest of these snapshots.
-    Return False if the time of the first attempt is unknown.
+    For main, the snapshot log shows this. Only its entries since the first attempt began count. If
+    the log has the head of that attempt, entries before the first one of this head do not count.
+    Other branches have no log. Their result is True if all ``newer`` snapshots were committed after
+    the first attempt began, and none of them was the head when it began. Then the branch was at the
+    target just before the oldest of these snapshots. Return False if the time of the first attempt
+    is unknown.
     """
     since = commit.first_try_millis
     if since is None:

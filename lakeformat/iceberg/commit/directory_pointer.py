@@ -86,8 +86,8 @@ class DirectoryPointer:
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
         """Publish metadata as the file with the next number.
 
-        Return None if another writer created that number, or if readers would not find the file.
-        Raise ``UnsupportedError`` if the table belongs to a catalog. After
+        Return None if another writer created that file first, or if readers would not find the
+        file. Raise ``UnsupportedError`` if the table belongs to a catalog. After
         ``CommitOutcomeUnknownError`` the metadata may be published.
         """
         number = self._next_number(base)

@@ -22,9 +22,9 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     """Delete the metadata files that are in the metadata log of ``base`` but not of ``published``.
 
     Nothing is deleted unless the property ``write.metadata.delete-after-commit.enabled`` is true.
-    The oldest file is deleted first. Files outside of the table are kept, and so are other files
-    than metadata files, and the file of ``published``. A failure, even a wrong property, is only
-    logged, because the commit has succeeded.
+    The oldest file is deleted first. The file of ``published``, files outside of the table, and
+    files that are not metadata files are kept. A failure, even a wrong property, is only logged,
+    because the commit has succeeded.
     """
     try:
         for path in _unlisted(base, published):

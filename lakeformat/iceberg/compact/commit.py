@@ -73,10 +73,12 @@ class GroupCommits:
     """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Add the rewritten group ``made`` to the waiting groups, and commit these if enough wait.
+        """Add the rewritten group ``made`` to the waiting groups; commit all of them if they are
+        enough.
 
-        Enough is the number of groups in the plan, divided by ``most`` and rounded up; all groups
-        if ``most`` is None. ``finish`` commits the last groups.
+        Enough groups for a commit are the number of groups in the plan, divided by ``most`` and
+        rounded up. If ``most`` is None, all groups are committed together. ``finish`` commits the
+        last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

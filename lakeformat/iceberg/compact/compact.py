@@ -41,10 +41,11 @@ def compact(
 ) -> CompactReport:
     """Rewrite data files into files of the target size with the same rows; writers are not blocked.
 
-    A repeated call with the same ``commit`` publishes nothing again. After a conflict everything is
-    planned again; ten conflicts in a row raise ``CommitConflictError``. With partial progress,
-    nothing is planned again: the groups in conflict keep their old files. Raise
-    ``InvalidRequestError`` for options that do not fit the table or the executor.
+    A repeated call with the same ``commit`` publishes nothing again. Without partial progress,
+    everything is planned again after a conflict; ten conflicts in a row raise
+    ``CommitConflictError``. With partial progress, nothing is planned again: the groups in conflict
+    keep their old files. Raise ``InvalidRequestError`` for options that do not fit the table or the
+    executor.
     """
     chosen = where_to_work(executor)
     if wanted.options.max_concurrent_rewrites is not None and not isinstance(chosen, str):

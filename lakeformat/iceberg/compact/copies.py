@@ -147,8 +147,8 @@ class _Copier:
     def finish(self) -> None:
         """Copy the remaining files into one file, or add them to ``left`` to be decoded.
 
-        They are copied only if all have equal footers and one partition, and no other file must be
-        decoded. Otherwise all are decoded together, so that no small file remains.
+        They are copied only if all have equal footers and the same partition, and ``left`` is
+        empty. Otherwise all are decoded together, so that no small file remains.
         """
         parts = [*self.parts.values()]
         if len(parts) == 1 and not self.left:

@@ -212,10 +212,10 @@ def _tests(asked: PredicateFilter) -> Conjunction:
 def _by_partition(
     state: TableState, asked: PredicateFilter | None, without: Collection[int]
 ) -> dict[str, list[PlannedFile]]:
-    """Return the files that may have rows of the condition ``asked``, by partition directory.
+    """Return the files that may have rows that match ``asked``, by partition directory.
 
-    Files of other partition specs are under one common name. Files that one of the snapshots
-    ``without`` added are left out.
+    Files of partition specs other than the current one are under one common name. Files that one of
+    the snapshots ``without`` added are left out.
     """
     chosen = plan_files(state, () if asked is None else _tests(asked))
     found: dict[str, list[PlannedFile]] = {}

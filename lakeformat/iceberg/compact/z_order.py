@@ -72,7 +72,7 @@ def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field
     """Return the fields of the curve, without partition columns, which have one value in a file.
 
     Raise ``InvalidRequestError`` for a column that does not exist or whose values have no order, or
-    if all are partition columns.
+    if all ``names`` are partition columns.
     """
     partitions = {
         each.source_id

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups the manifests to merge: a group has one partition spec, and one kind of files, data files
-or delete files.
+"""Groups the manifests to merge.
 
-The merged entries are sorted by partition. So each new manifest has few partitions, and a scan of
-some partitions can skip most manifests.
+A group has manifests of one partition spec, and either of data files or of delete files. The merged
+entries are sorted by partition. So each new manifest has few partitions, and a scan of some
+partitions can skip most manifests.
 """
 
 from __future__ import annotations

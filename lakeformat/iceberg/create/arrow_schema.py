@@ -60,8 +60,9 @@ def new_schema(
     """Return schema 0 of a new table.
 
     ``identifier_fields`` are the columns whose values identify a row; they become required. Raise
-    ``UnsupportedError`` for a column whose type the version does not have, and
-    ``InvalidRequestError`` for a repeated or reserved name, no column or a wrong identifier field.
+    ``UnsupportedError`` for a column whose type ``format_version`` does not have. Raise
+    ``InvalidRequestError`` for a repeated or reserved name, for a wrong identifier field, or if
+    there is no column.
     """
     if not isinstance(columns, pa.Schema):
         raise InvalidRequestError(f"the columns must be a pyarrow.Schema, got {columns!r}")

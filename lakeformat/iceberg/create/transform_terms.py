@@ -59,8 +59,8 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
     """Return partition spec 0 of a new table.
 
     Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
-    transform does not take. Raise it also if two partition fields would have the same name, or if
-    a column already has the name of a field such as ``id_bucket``.
+    transform does not take. Raise it also if two partition fields would have the same name, or if a
+    column already has the name of a partition field, such as ``id_bucket``.
     """
     fields: list[PartitionField] = []
     for text in terms:
@@ -92,8 +92,8 @@ def partition_text(text: str) -> str:
 def new_sort_order(schema: Schema, keys: Sequence[str]) -> SortOrder:
     """Return the sort order of a new table: order 1, or order 0 without keys.
 
-    Raise ``InvalidRequestError`` for a key that names no column, an unknown transform or a type
-    that cannot be sorted.
+    Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that cannot be
+    sorted.
     """
     if not keys:
         return SortOrder(0)

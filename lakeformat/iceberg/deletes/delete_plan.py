@@ -53,7 +53,9 @@ class DeletePlan:
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
-        """Return those delete files of a data file that the compaction replaces."""
+        """Return the delete files of ``file`` that are replaced; equality deletes only if
+        ``with_keys``.
+        """
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
     def numbers(self) -> dict[str, int]:

@@ -83,10 +83,10 @@ def select(
 ) -> Selection:
     """Select the snapshots that ``retention`` does not keep, and those with an id in ``snapshots``.
 
-    An id in ``snapshots`` that does not exist is ignored. Snapshots that ``unread`` or
-    ``needed`` returns are kept. ``clean_metadata`` also removes old schemas and partition specs
-    that no kept snapshot uses. Raise ``InvalidRequestError`` if a
-    kept branch or tag is at a snapshot in ``snapshots``.
+    An id in ``snapshots`` that does not exist is ignored. Snapshots that ``unread`` or ``needed``
+    returns are kept. ``clean_metadata`` also removes old schemas and partition specs that no kept
+    snapshot uses. Raise ``InvalidRequestError`` if a kept branch or tag is at a snapshot in
+    ``snapshots``.
     """
     metadata = loaded.metadata
     overdue = overdue_references(metadata, retention)

@@ -123,7 +123,7 @@ def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
     """Apply equality deletes to data files of their partition, or of all partitions.
 
     ``is_data`` is a mask of the data files. A delete file is marked in ``dangling`` if no data file
-    of its partition is older. If it is for all partitions, it is marked if no data file of the
+    of its partition is older. A delete file for all partitions is marked if no data file of the
     table is older. Return a mask of the data files to which the deletes apply.
     """
     is_equality = files.content == EQUALITY_DELETES

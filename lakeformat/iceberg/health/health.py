@@ -104,7 +104,7 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
-    """Return the live entries of manifests by spec id; some manifests are read in parallel."""
+    """Return the live entries of manifests by spec id; several manifests are read in parallel."""
     parts: dict[int, list[pa.Table]] = {}
     some = [manifests.slice(start, _TOGETHER) for start in range(0, len(manifests), _TOGETHER)]
     for found in in_parallel(partial(_live_of, loaded), some):
@@ -188,8 +188,8 @@ def _with_time_travel(
 def _older_manifests(loaded: LoadedMetadata, newest: pa.Table) -> pa.Table:
     """Return each manifest of the snapshots once, except those in ``newest``.
 
-    Some manifest lists are read in parallel, and their known manifests are left out before the next
-    lists are read.
+    A few manifest lists are read at a time, in parallel. Manifests that were found before are
+    dropped before the next lists are read.
     """
     known, found = newest.column("manifest_path"), newest.slice(0, 0)
     snapshots = loaded.metadata.snapshots

@@ -83,7 +83,7 @@ def overdue_share(settings: HealthSettings, snapshots: HistoryFacts) -> float:
 
 
 def has_costly_keys(files: DataFileFacts, deletes: DeleteFacts) -> bool:
-    """Return True if equality deletes make reads slow: by many keys or by many delete files."""
+    """Return True if many equality keys or many equality delete files make reads slow."""
     is_much = deletes.equality_keys > _MUCH_KEYS * files.rows
     is_many = deletes.equality_delete_files >= _MANY_DELETE_FILES
     return deletes.equality_keys > 0 and (is_much or is_many)

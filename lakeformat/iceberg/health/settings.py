@@ -39,7 +39,9 @@ class HealthSettings:
 
 
 def settings_of(properties: Mapping[str, str]) -> HealthSettings:
-    """Return the settings; an invalid value is replaced by the default, with a note."""
+    """Return the settings; an invalid value is replaced by the default, and ``notes`` has the
+    error.
+    """
     notes, numbers, may_expire = [], dict(_DEFAULTS), True
     for key, default in _DEFAULTS.items():
         try:

@@ -50,8 +50,8 @@ def find_stalled(
 ) -> dict[str, Reason]:
     """Return the problem of each stalled consumer; the key is the text ``consumer '<id>'``.
 
-    A consumer is stalled if it made no progress for a day, and has commits left to read. Left out
-    are consumers whose next snapshot has expired and, in a dry run, consumers that would be
+    A consumer is stalled if it made no progress for a day, and has commits left to read. Consumers
+    whose next snapshot has expired are left out. A dry run also leaves out consumers that would be
     deleted. If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the
     table in commands.
     """

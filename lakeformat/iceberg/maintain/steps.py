@@ -140,7 +140,7 @@ def expire_step(
     expire: Callable[[Collection[ConsumerState]], IcebergExpireReport],
     refusal: str | None,
 ) -> StepReport:
-    """Delete consumers as requested, and call ``expire`` with them; return the report of the step.
+    """Delete consumers as requested, call ``expire`` with them, and return the report of the step.
 
     ``of_table`` are the consumers of the table, and ``argument`` is the table in commands. A dry
     run deletes no consumer, but calls ``expire`` with those that it would delete. If ``refusal`` is

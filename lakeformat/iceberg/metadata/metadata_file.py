@@ -123,7 +123,7 @@ def version_of(path: str) -> int | None:
 
 
 def find_version(storage: Storage, root: str, number: int) -> str | None:
-    """Return the path of ``v<N>.metadata.json``, compressed or not; None if it does not exist."""
+    """Return the path of ``v<number>.metadata.json``, compressed or not; None if it is missing."""
     for end in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz"):
         path = f"{root}/{METADATA}/v{number}{end}"
         if storage.exists(path):

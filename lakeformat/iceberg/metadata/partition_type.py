@@ -19,8 +19,8 @@ def partition_type(metadata: TableMetadata, spec: PartitionSpec) -> StructType:
 def transform_result(transform: str, source: Type | None) -> Type:
     """Return the type of the values of a transform.
 
-    It is ``string`` if the transform is unknown, or if it needs a source type and ``source`` is
-    None.
+    The result is ``string`` if the transform is unknown. It is also ``string`` if ``source`` is
+    None and the transform needs a source type.
     """
     match parse_transform(transform).kind:
         case TransformKind.IDENTITY | TransformKind.TRUNCATE | TransformKind.VOID if source:

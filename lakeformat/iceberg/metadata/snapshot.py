@@ -76,7 +76,7 @@ class Snapshot:
             raise CorruptTableError(
                 f"the summary of snapshot {self.snapshot_id} has {name!r} = {text[:40]!r}, which "
                 f"is not a whole number of at most {_MOST_DIGITS} digits, so the counts of its "
-                "commit are unknown: the metadata file is damaged or forged; restore it from a "
+                "commit are unknown. The metadata file is damaged or forged: restore it from a "
                 "backup"
             )
         return int(text)

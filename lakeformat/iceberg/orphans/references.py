@@ -4,8 +4,8 @@
 Files of earlier metadata files in the log are needed, too, because another program may make such a
 metadata file current again. Files of a staged result are needed until it is published or discarded,
 even if they are old. Another table may also have metadata files in the directory, for example after
-a rename if the old name was used again. The files that its metadata files and its staged results
-refer to are needed, too.
+a rename if the old name was used again. Files that the metadata files and staged results of that
+table refer to are needed, too.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class References:
         return segments in self._outside.get(segments[-1], ())
 
     def keep_metadata_files(self, may_become_current: Mapping[str, bool]) -> None:
-        """Add the metadata files and the files that they refer to, if they may be needed.
+        """Add metadata files that may be needed, and the files to which they refer.
 
-        They are needed if another table wrote the metadata file, or if it may become current;
-        ``may_become_current`` has the paths, and True for such a file. Of a file that cannot be
-        read, only the path is added, and only if it may become current.
+        ``may_become_current`` has the path of each metadata file, and True if it may become current
+        again. Such a file is needed, and so is a file that another table wrote. If a file cannot be
+        read, only its path is added, and only if it may become current again.
         """
         storage = self.current.places.storage
         paths = [*may_become_current]

@@ -141,9 +141,10 @@ def find_orphans(
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
     Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if an
-    unreferenced file may be one that the metadata names at another address. Unless it is a dry run,
-    raise it also if ``max_share`` does not allow the removal. Raise ``UnsupportedError`` if the
-    property ``gc.enabled`` is false or, unless it is a dry run, if the table is read-only.
+    unreferenced file may be one that the metadata names at another address. Raise
+    ``UnsupportedError`` if the property ``gc.enabled`` is false. Without ``dry_run``, raise
+    ``InvalidRequestError`` also if ``max_share`` does not allow the removal, and
+    ``UnsupportedError`` also if the table is read-only.
     """
     before = handle.load()
     require_gc(before.metadata)
@@ -164,7 +165,7 @@ def find_orphans(
 def delete_orphans(
     search: OrphanSearch, *, dry_run: bool, on_progress: OnRemoval | None = None
 ) -> OrphanReport:
-    """Delete the orphan files of ``search``, except those to which a commit refers meanwhile.
+    """Delete the orphan files of ``search``, except those to which a new commit refers.
 
     A dry run deletes nothing. Raise ``InvalidRequestError`` if a later commit names one of the
     files at another address; some files may then be deleted already.

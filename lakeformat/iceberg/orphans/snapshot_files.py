@@ -27,7 +27,7 @@ _AT_A_TIME = 16
 
 @dataclass(slots=True)
 class SnapshotFiles:
-    """The manifests of some snapshots, and the live files of those that were not known before.
+    """The manifests of some snapshots, and the live files of manifests that were not known before.
 
     The error of a file that cannot be read is raised when its content is asked for.
     """
@@ -58,10 +58,7 @@ class SnapshotFiles:
         return _value(self._lists[snapshot.snapshot_id])
 
     def live(self, spelled: str) -> list[str]:
-        """Return the URIs of the live files in a manifest, which was not known before.
-
-        The manifests that follow it are read in parallel.
-        """
+        """Return the URIs of the live files in the manifest with the normalised URI ``spelled``."""
         if spelled not in self._read:
             names = [*dict.fromkeys([spelled, *islice(self._waiting, _AT_A_TIME)])]
             rows = [self._waiting.pop(name) for name in names]

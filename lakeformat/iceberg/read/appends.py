@@ -62,7 +62,7 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
-    """Raise ``NotFoundError`` if a branch may have had a snapshot at a time.
+    """Raise ``NotFoundError`` if a branch may have had a snapshot at the time ``millis``.
 
     ``first`` is the oldest snapshot that is known to have been the newest one of the branch. The
     error is raised if ``first`` or an ancestor is from that time or before, or if an ancestor has

@@ -2,8 +2,8 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. If both snapshots list a manifest of data files, it is read only if their manifests of
-delete files differ.
+deletes. A manifest of data files that both snapshots list is read only if the snapshots have
+different manifests of delete files.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def changed_files(
 
 
 def added_files(state: TableState, conditions: Conjunction = ()) -> list[ChangedFile]:
-    """Return the data files that an append added and that may have rows for the conditions."""
+    """Return the added data files of an append that may have rows that meet the conditions."""
     assert state.snapshot is not None
     plan = plan_added_files(state, [state.snapshot], conditions)
     return [ChangedFile(None, split) for split in plan_splits(state, plan)]

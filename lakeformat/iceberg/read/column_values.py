@@ -54,7 +54,7 @@ _STORED_AS: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
 def column_values(array: pa.Array, stored: StoredField, wanted: Type) -> pa.Array:
     """Return a column of a file, converted to the Arrow type of ``wanted``.
 
-    Raise ``PhysicalTypeError`` if the file stores it in a type from which it cannot be converted.
+    Raise ``PhysicalTypeError`` if the file stores the column in a type that cannot be converted.
     """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), to_arrow_type(wanted))

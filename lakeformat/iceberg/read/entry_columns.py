@@ -63,7 +63,7 @@ def scopes(entries: pa.Table) -> list[str]:
 
 
 def plain_values(values: pa.Array) -> list[Any]:
-    """Return values as Python objects; dates and times as numbers, in the order of the column.
+    """Return values as Python objects, in the order of the column; dates and times become numbers.
 
     Python's own dates and times end at the year 9999, and have no nanoseconds.
     """

@@ -57,12 +57,12 @@ def _only(fields: tuple[Field, ...], field_id: int) -> Field | None:
 
 
 def optional_column(column: Field) -> Field:
-    """Return a key column in which every value may be null, for data files."""
+    """Return ``column`` as a column of data files, in which every value may be null."""
     return replace(_inside(column, optional_column), required=False)
 
 
 def required_column(column: Field) -> Field:
-    """Return a key column that must exist, without defaults, for delete files."""
+    """Return ``column`` as a column that delete files must have, without defaults."""
     return replace(_inside(column, required_column), required=True, initial_default=None)
 
 

@@ -41,7 +41,7 @@ def planned_files(
 ) -> Iterator[tuple[pa.Table, list[PlannedFile]]]:
     """Yield the entries and the files of a plan, one partition spec after the other.
 
-    Each file has all of its delete files, also those that the conditions of the plan exclude.
+    Each file has all of its delete files, even those that the conditions of the plan exclude.
     """
     if not chosen.entries:
         return

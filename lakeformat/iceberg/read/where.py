@@ -85,8 +85,8 @@ def _of_values(values: Any, names: Sequence[str], metadata: TableMetadata) -> Pr
             wrong = f"{name!r} is not a partition column of {metadata.location}, which has {known}"
             wrong += closest(str(name), names)
             raise InvalidRequestError(
-                f"{sentence(wrong)} For a partition by a transform such as day(ts) give a "
-                "condition on the column: where= in a scan or delete. A write takes "
+                f"{sentence(wrong)} If the table is partitioned by a transform such as day(ts), a "
+                "scan or delete takes a condition on the column in where=. A write takes "
                 "overwrite='partitions', which replaces the partitions of its rows"
             )
         parts.append(IsNull(name) if value is None else Compare(name, Op.EQUAL, value))

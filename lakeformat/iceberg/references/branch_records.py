@@ -7,8 +7,9 @@ before its commit, and deletes the old ones after it. If it crashes in between, 
 branch that does not exist are left. They are deleted before a branch gets this name.
 
 A record that its owner deletes between the first copy and the commit is left in the renamed branch.
-The rename does not delete it: the record could also be missing because another process has just
-created a branch of the old name, which deletes the old records; the copy is then the only one.
+The rename does not delete it, because the record may also be missing for another reason. Another
+process may have just created a branch of the old name, which deletes the old records. Then the copy
+is the only one.
 
 Records of earlier releases do not name their table. If another table has or had the same directory,
 a rename only copies them, and they are never deleted.
@@ -53,8 +54,8 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
         delete_left_records(handle, branch)
     except LakeError as error:
         _log.warning(
-            "%s: could not delete the records of the deleted branch %r. They are deleted if a "
-            "branch of this name is created: %s",
+            "%s: could not delete the records of the deleted branch %r (%s). They are deleted if a "
+            "branch of this name is created",
             handle.uri,
             branch,
             error,

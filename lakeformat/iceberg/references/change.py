@@ -104,9 +104,9 @@ def create_reference(
     """Return a change that creates a branch or tag of the ``kind``.
 
     The change raises ``AlreadyExistsError`` if the name exists. With ``exist_ok`` it keeps an
-    existing branch or tag of this kind, and raises the error only for one of the other kind. The
-    change raises ``NotFoundError`` if the snapshot does not exist. Raise ``InvalidRequestError``
-    for an empty name and for ``main``.
+    existing branch or tag of this kind, and raises the error only if the name belongs to the other
+    kind. The change raises ``NotFoundError`` if the snapshot does not exist. Raise
+    ``InvalidRequestError`` for an empty name and for ``main``.
     """
     _check_name(kind, name)
 

@@ -100,7 +100,7 @@ class TableBranches:
         An expiry keeps ``min_snapshots_to_keep`` snapshots of the branch, and those younger than
         ``max_snapshot_age``. It removes the branch when its newest snapshot is older than
         ``retain``. By default the table properties decide. Raise ``AlreadyExistsError`` if the name
-        exists; with ``exist_ok``, only if it is a tag. Raise ``NotFoundError`` if the tag or
+        exists; with ``exist_ok``, only if a tag has it. Raise ``NotFoundError`` if the tag or
         snapshot does not exist.
         """
         origin = Origin(self._handle.branch, snapshot, tag)

@@ -104,7 +104,7 @@ class TableTags:
         ``snapshot`` is an id or a position. ``tag`` is another tag at the snapshot. ``at_or_after``
         chooses the first snapshot that was committed at that time or later. An expiry removes the
         tag when its snapshot is older than ``retain``, such as ``"7 d"``. Raise
-        ``AlreadyExistsError`` if the name exists; with ``exist_ok``, only if it is a branch. Raise
+        ``AlreadyExistsError`` if the name exists; with ``exist_ok``, only if a branch has it. Raise
         ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` for a
         ``watermark``.
         """
@@ -153,9 +153,10 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags. The next expiry removes the snapshots and files that only these tags needed.
 
-        If a tag does not exist, raise ``NotFoundError`` and delete no tag; with ``missing_ok`` only
-        if the name is a branch. ``force`` has no effect, because no branch of an Iceberg table
-        depends on a tag; ``on_progress`` has none, because no file is deleted.
+        If a tag does not exist, raise ``NotFoundError`` and delete no tag. With ``missing_ok``
+        raise it only if the name belongs to a branch. ``force`` has no effect, because no branch of
+        an Iceberg table depends on a tag. ``on_progress`` has no effect, because no file is
+        deleted.
         """
         return delete_references(self._handle, TAG, names, missing_ok=missing_ok, dry_run=dry_run)
 
@@ -176,8 +177,8 @@ class TableTags:
     def create_due(self, *, dry_run: bool = False, on_progress: object = None) -> NoReturn:
         """Raise ``UnsupportedError``: Iceberg tables have no option for automatic tags."""
         raise UnsupportedError(
-            f"{self._handle.uri} is an Iceberg table, and these have no automatic tags: create "
-            "tags on a schedule of your own, with tags.create(name)"
+            f"{self._handle.uri} is an Iceberg table, which has no automatic tags: create tags on "
+            "a schedule of your own, with tags.create(name)"
         )
 
     def _changed(self, plan: Plan, *, dry_run: bool) -> TagReport:

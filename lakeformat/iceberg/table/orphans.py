@@ -43,9 +43,9 @@ class OrphanRemoval(Table):
         time, or an age such as ``"2 d"``; by default three days. Files are kept if a name in their
         path begins with ``_`` or ``.``, except directories of partitions such as ``_day=1``.
 
-        Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised for an
-        ``older_than`` within the last day, and for one after ``running_since``, the start of the
-        oldest write in progress. ``allow_younger=True`` allows both; use it only while no writer is
+        Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised if
+        ``older_than`` is within the last day, or after ``running_since``, the start of the oldest
+        write in progress. ``allow_younger=True`` allows both; use it only while no writer is
         active.
 
         Except in a dry run, the same error is raised for more than 100 orphan files that are more

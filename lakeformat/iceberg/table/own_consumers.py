@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the consumers of one table, also those that earlier releases wrote.
+"""The files of the consumers of one table, including those that earlier releases wrote.
 
 Earlier releases did not separate the consumers of two tables with one directory. So a file of an
 earlier release is ignored if its position cannot belong to this table. It is not moved: a consumer

@@ -47,9 +47,8 @@ class TableReads(TableHistory):
         rows are skipped by their partitions and statistics, even if they have older partition
         specs. ``partitions`` selects rows by values of partition columns without a transform:
         ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A
-        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect:
-        it ignores table options that choose a snapshot (``scan.*``), and only Paimon tables have
-        these.
+        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect,
+        because only Paimon tables have options that choose a snapshot (``scan.*``).
 
         Raise ``NotFoundError`` if the chosen snapshot does not exist, ``InvalidRequestError`` for a
         column or value that does not fit the table, and ``UnsupportedError`` for a ``watermark``.
@@ -134,8 +133,8 @@ class TableReads(TableHistory):
         snapshot.
 
         Both are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0`` is
-        before the first snapshot. If both are the same, there are no changes. A datetime is the
-        snapshot that was the newest then; on branches other than main, the commit times count.
+        before the first snapshot. If both are the same, there are no changes. A datetime stands for
+        the snapshot that was the newest then; on branches other than main, the commit times count.
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
         ``-U`` and ``+U`` before and after an update. ``where`` may use it, too. ``keys`` lists the
@@ -144,10 +143,10 @@ class TableReads(TableHistory):
 
         ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
         the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
-        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches, or
-        between two times if a rollback has removed the snapshot of ``after``, else ``"changelog"``.
-        Rows are read with the current columns of the table. Raise ``NotFoundError`` if a needed
-        snapshot has expired.
+        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches. It is
+        also ``"diff"`` if the ends are times, and a rollback has removed the snapshot of ``after``.
+        Otherwise it is ``"changelog"``. Rows are read with the current columns of the table. Raise
+        ``NotFoundError`` if a needed snapshot has expired.
         """
         from lakeformat.iceberg.table.window_changes import window_changes
 

@@ -47,9 +47,9 @@ class TableReferences(TableHistory):
         from the history, and the files were compacted or deleted since.
 
         Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
-        branch already has another snapshot with its ``wap.id``, or only some of its files. Raise
-        ``UnsupportedError`` if the snapshot does more than append files and its parent is not the
-        newest snapshot.
+        branch already has another snapshot with the same ``wap.id``, or has only some of the files.
+        Raise ``UnsupportedError`` if the snapshot does more than append files and its parent is not
+        the newest snapshot.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

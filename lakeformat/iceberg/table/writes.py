@@ -188,9 +188,9 @@ class TableWrites(TableHistory):
         the batch is already published. Otherwise use ``commit`` for the commit of the batch. When
         the block ends without an exception, the batch is recorded as published. From the start of
         the block until then, a consumer with the name of the stream keeps the snapshots from
-        expiring. Identifiers of batches must ascend: raise ``InvalidRequestError`` for a batch that
-        is older than the newest one and not published, and if the batch was published with another
-        ``checkpoint``, the id of the stream's checkpoint.
+        expiring. Identifiers of batches must ascend: raise ``InvalidRequestError`` for an
+        unpublished batch that is older than the newest one. Raise it also if the batch was
+        published with another ``checkpoint``, which is the id of the stream's checkpoint.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

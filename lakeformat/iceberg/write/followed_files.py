@@ -31,15 +31,15 @@ class FollowedFiles:
     loaded: LoadedMetadata
     paths: frozenset[str]
     may_mix: bool = False
-    """True to follow a compaction also if it merged these files with other files."""
+    """True to follow even a compaction that merged these files with other files."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
         """Update ``paths`` for the snapshots ``later``, which are given newest first.
 
-        Return None if the rows can be followed through all snapshots. Otherwise stop at the first
-        snapshot that removed some of the files in one of these ways, and return it: by a change
-        other than a compaction, by a compaction that left out deleted rows, or, without
-        ``may_mix``, by a compaction that merged the files with other files.
+        Return None if the rows can be followed through all snapshots. Otherwise return the first
+        snapshot through which they cannot be followed. It removed some of the files by a change
+        other than a compaction, or by a compaction that left out deleted rows. Without ``may_mix``
+        it may also be a compaction that merged the files with other files.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

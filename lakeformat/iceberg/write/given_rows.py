@@ -84,7 +84,7 @@ def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Position
         return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
     if field.required and len(numbers):
         raise InvalidRequestError(
-            f"column {field.name!r} is required, but rows do not have this column; add it; the "
+            f"column {field.name!r} is required, but some rows do not have it. Add it to them; the "
             f"first of these rows is row {numbers[0]} (rows count from 0)"
         )
     return pa.nulls(len(numbers), target)

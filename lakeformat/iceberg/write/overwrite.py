@@ -117,8 +117,8 @@ def replacement(
     """Return the change of an overwrite.
 
     With ``is_recorded`` a snapshot is published even if no file changes. So a repeated call finds
-    it, and does not remove rows that were added since. This is not needed to replace the partitions
-    of the new rows: without new rows such an overwrite removes nothing. Raise
+    it, and does not remove rows that were added since. An overwrite of the partitions of the new
+    rows does not need this, because without new rows it removes nothing. Raise
     ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or if the new
     files do not prove that all of their rows meet the condition.
     """

@@ -42,7 +42,7 @@ def without_files(
 ) -> WithoutFiles:
     """Return the manifests of the parent snapshot without the chosen files.
 
-    Delete files that apply only to a removed data file are removed, too. A manifest with chosen
+    A delete file that applies only to a removed data file is removed, too. A manifest with chosen
     files is written again: the chosen files get the status DELETED, its other files EXISTING. All
     other manifests are kept, except those without live files. ``variant`` must differ between
     attempts that choose different files. Pass ``needs_statistics=False`` for a choice that reads no

@@ -115,7 +115,8 @@ class ReplaceFiles:
         """Raise ``CommitConflictError`` if one of ``deletes`` is an equality delete in one of the
         partitions ``places`` of the new files.
 
-        It does not apply to old files of another partition spec, but would apply to the new files.
+        Such a delete does not apply to old files of another partition spec, but would apply to the
+        new files.
         """
         for spec, entries in deletes:
             if is_unpartitioned(spec):  # such a delete applies to the old files, too

@@ -153,9 +153,10 @@ def mark_change_store(planned: Detachment, name: str) -> None:
 def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
     """Make the base store an ordinary Iceberg table, and delete its records of merged changes.
 
-    The properties of a pair are removed, and key columns that were optional before the adoption are
-    optional again. ``name`` is the table in messages. Raise ``CommitConflictError`` if the rows or
-    columns of the base store have changed since ``checked`` was loaded.
+    Properties that only Mixed tables have are removed, and key columns that were optional before
+    the adoption are optional again. ``name`` is the table in messages. Raise
+    ``CommitConflictError`` if the rows or columns of the base store have changed since ``checked``
+    was loaded.
     """
 
     def change(found: LoadedMetadata) -> TableMetadata:

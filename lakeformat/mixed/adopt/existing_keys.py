@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the rows of an Iceberg table have unique keys, and that each file has only keys of
-the node in its name.
+the node (a hash bucket) in its name.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def _require_own_node(state: MixedState, split: NodeSplit, columns: Sequence[pa.
             f"{state.base.places.uri} cannot be adopted with the key "
             f"{', '.join(each.name for each in state.key)}: {split.files[0].path} was written by a "
             f"Mixed table for the hash bucket {node}, but by this key its rows are in other hash "
-            "buckets. So that earlier Mixed table had another key. Nothing was changed: first "
-            "rewrite all files with table.compact(rewrite_all=True)"
+            "buckets. The earlier Mixed table had another key. Nothing was changed: first rewrite "
+            "all files with table.compact(rewrite_all=True)"
         )
 
 

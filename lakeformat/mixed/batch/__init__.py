@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a Mixed table, whose transaction number is assigned when they begin."""
+"""Batches of a Mixed table: each gets its transaction number when it begins."""

@@ -176,10 +176,10 @@ class MixedBatch:
         """Publish files of writers in other processes, in one commit that ends the batch.
 
         The writers are made by ``table.new_writer(transaction=batch.transaction)``, with the same
-        ``overwrite``. Without ``overwrite`` the files have changes, as in ``write``. With it the
-        files replace rows, as in ``overwrite``. To replace the rows that meet a condition on
-        partition columns, make the writers with ``overwrite="table"``, and pass only ``where`` to
-        this call. After an error the files are kept: call ``table.abort``.
+        ``overwrite``. Without ``overwrite`` the files have changes, as in ``write``. With
+        ``overwrite`` the files replace rows, as in the method ``overwrite``. To replace the rows
+        that meet a condition on partition columns, make the writers with ``overwrite="table"``, and
+        pass only ``where`` to this call. After an error the files are kept: call ``table.abort``.
         """
         from lakeformat.mixed.batch.prepared_overwrite import commit_overwrite
         from lakeformat.mixed.write.message import check_messages

@@ -127,9 +127,9 @@ class BegunBatch:
         for name, each in named_fields(self.state.schema.struct):
             if found.get(name, None if all_kept else each.id) != each.id:
                 raise CommitConflictError(
-                    f"{self} was not published: column {name!r} was dropped or renamed since it "
-                    "began, so its rows could get values of another column. Begin a new batch, "
-                    "which reads the current columns"
+                    f"{self} was not published: column {name!r} was dropped or renamed since the "
+                    "batch began. Rows of the batch could get values of another column. Begin a "
+                    "new batch, which reads the current columns"
                 )
 
     def end(self) -> None:
