@@ -224,7 +224,7 @@ def _has_files(
 ) -> bool:
     """Return True if all files of the entries are live in the head of the branch.
 
-    Then an earlier cherry-pick added them, or the branch had the snapshot, and the snapshots that
+    Then an earlier cherry-pick added them, or the branch once had the snapshot. The snapshots that
     show this have expired. Raise ``InvalidRequestError`` if only some of the files are live.
     """
     paths = {one_spelling(path): path for path in files_of(entries.values())}

@@ -40,8 +40,8 @@ _checked: set[tuple[Location, ExternalRoots, str, str | None]] = set()
 def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
     """Raise ``InvalidRequestError`` if new data files would be in the directory of another table.
 
-    A path outside of the table's directory is checked once in this process, because another
-    program, or a connection without external roots, can have set it.
+    Another program, or a connection without external roots, can have set a path outside of the
+    table's directory. Such a path is checked once in this process.
     """
     properties = metadata.properties
     own = properties.get(METADATA_PATH)
@@ -89,8 +89,9 @@ def _location(address: str | None) -> Location | None:
 def _table_above(
     places: FilePlaces, address: str, own_metadata: Location | None, uuid: str | None
 ) -> Location | None:
-    """Return the directory of another table at or above ``address``; None if there is none. Only
-    directories below an external root, or below the usual place of the warehouse, are checked.
+    """Return the directory of another table at or above ``address``; None if there is none.
+
+    Only directories below an external root, or below the usual place of the warehouse, are checked.
     """
     location = location_of(address)
     walls = ExternalRoots((*places.external_roots.locations, places.location.above(2)))

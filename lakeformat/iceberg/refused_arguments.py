@@ -11,8 +11,8 @@ __all__ = ["KIND", "REFUSED_ARGUMENTS"]
 
 KIND = "an Iceberg table"
 _NO_ORDER = (
-    "an Iceberg table has no order of transactions: leave it out, or use a Paimon table with a "
-    "primary key or a Mixed table"
+    "an Iceberg table has no order of transactions: leave it out, or use a Mixed table, or a "
+    "Paimon table with a primary key"
 )
 _OF_PAIMON = {
     "conflict": _NO_ORDER,

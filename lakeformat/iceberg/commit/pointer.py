@@ -36,7 +36,7 @@ class MetadataPointer(Protocol):
     def require_writable(self) -> None:
         """Raise ``UnsupportedError`` if this pointer cannot publish.
 
-        Call it before files are written.
+        Call this method before files are written.
         """
         ...
 

@@ -73,12 +73,10 @@ class GroupCommits:
     """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Add the rewritten group ``made`` to the waiting groups; commit all of them if they are
-        enough.
+        """Add the rewritten group ``made`` to the waiting groups; commit these if they are enough.
 
-        Enough groups for a commit are the number of groups in the plan, divided by ``most`` and
-        rounded up. If ``most`` is None, all groups are committed together. ``finish`` commits the
-        last groups.
+        A commit needs as many groups as the plan has, divided by ``most`` and rounded up. If
+        ``most`` is None, it needs all groups. ``finish`` commits the last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

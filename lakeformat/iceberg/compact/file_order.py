@@ -99,7 +99,7 @@ def _sorted(metadata: TableMetadata, options: CompactOptions) -> FileOrder:
         if not can_sort(order, schema):
             raise UnsupportedError(
                 f"this version cannot sort by the sort order of {metadata.location}, because a key "
-                "has an unknown transform, or is not exactly one column of the table: name the "
+                "has an unknown transform, or is not exactly one column of the table. Name the "
                 "columns to sort by in order_by"
             )
     else:

@@ -120,8 +120,8 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        Partitions that are due come first. Then the number of small files decides, then the number
-        of files with deletes, then the bytes.
+        Partitions that are due come first, then partitions with more small files. Ties are ordered
+        by more files with deletes, then by more bytes.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)

@@ -29,7 +29,7 @@ class StatisticsFile:
     file_size_in_bytes: int
     file_footer_size_in_bytes: int
     blob_metadata: tuple[Mapping[str, Any], ...] = ()
-    """The descriptions of the blobs in the file, also of blobs of unknown types."""
+    """The descriptions of the blobs in the file, including blobs of unknown types."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
     """The members that this version does not know."""
 

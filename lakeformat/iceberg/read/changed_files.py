@@ -71,7 +71,7 @@ def changed_files(
 
 
 def added_files(state: TableState, conditions: Conjunction = ()) -> list[ChangedFile]:
-    """Return the added data files of an append that may have rows that meet the conditions."""
+    """Return the data files that an append added, without files that cannot meet ``conditions``."""
     assert state.snapshot is not None
     plan = plan_added_files(state, [state.snapshot], conditions)
     return [ChangedFile(None, split) for split in plan_splits(state, plan)]

@@ -31,7 +31,7 @@ def find_state(
     For a branch, and by default, the schema is the current schema of the table. For any other
     choice it is the schema of the snapshot. Raise ``InvalidRequestError`` if more than one argument
     is given. Raise ``NotFoundError`` if the snapshot, tag or branch does not exist, or if the table
-    had no snapshot at that time.
+    had no snapshot at ``as_of``.
     """
     asked = {"snapshot": snapshot, "tag": tag, "branch": branch, "as_of": as_of}
     given = [f"{name}={value!r}" for name, value in asked.items() if value is not None]

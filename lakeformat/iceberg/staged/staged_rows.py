@@ -34,9 +34,9 @@ def staged_files(
     messages = [message for result in results for message in result.messages]
     if with_published and any(each.upsert_by is not None for each in messages):
         raise UnsupportedError(
-            f"the staged rows of {loaded.places.uri} replace published rows with the same keys, "
-            "and only the commit finds those, so both kinds of rows cannot be read together: read "
-            "or check the staged rows alone, or publish them first"
+            f"the staged rows of {loaded.places.uri} replace published rows with the same keys. "
+            "Only the commit finds the replaced rows, so staged and published rows cannot be read "
+            "together: read or check the staged rows alone, or publish them first"
         )
     entries = checked_entries(loaded, loaded.places.uri, messages)
     removed = frozenset[str]()

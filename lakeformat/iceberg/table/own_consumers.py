@@ -2,8 +2,8 @@
 """The files of the consumers of one table, including those that earlier releases wrote.
 
 Earlier releases did not separate the consumers of two tables with one directory. So a file of an
-earlier release is ignored if its position cannot belong to this table. It is not moved: a consumer
-that makes progress gets a file in the new place, which then counts.
+earlier release is ignored if its position cannot belong to this table. Files of earlier releases
+are not moved: a consumer that makes progress gets a file in the new place, which then counts.
 """
 
 from __future__ import annotations

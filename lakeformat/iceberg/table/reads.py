@@ -137,9 +137,9 @@ class TableReads(TableHistory):
         the snapshot that was the newest then; on branches other than main, the commit times count.
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
-        ``-U`` and ``+U`` before and after an update. ``where`` may use it, too. ``keys`` lists the
-        columns that identify a row, by default the identifier fields of the schema. Without key
-        columns, an update is ``-D`` and ``+I``.
+        ``-U`` and ``+U`` before and after an update. ``where`` may name ``rowkind``, too. ``keys``
+        lists the columns that identify a row, by default the identifier fields of the schema.
+        Without key columns, an update is ``-D`` and ``+I``.
 
         ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
         the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor

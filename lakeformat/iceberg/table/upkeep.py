@@ -170,7 +170,7 @@ class TableUpkeep(TableHistory):
 
         ``"sort"`` rewrites the same files as ``"minor"``, with rows sorted by the keys
         ``order_by``, such as ``["day(ts) desc", "id"]``, or by the sort order of the table.
-        ``"zorder"`` sorts them along a Z-order curve of the columns in ``order_by``. ``"full"``
+        ``"zorder"`` sorts the rows along a Z-order curve of the columns in ``order_by``. ``"full"``
         with ``order_by`` sorts all files; ``order_strategy`` is then ``"order"`` (the default) or
         ``"zorder"``.
 

@@ -40,8 +40,8 @@ _AUTO, _CHANGELOG, _DIFF, _APPENDS = MODES = ("auto", "changelog", "diff", "appe
 
 - ``changelog``: the changes commit by commit.
 - ``diff``: the difference between the two snapshots.
-- ``auto``: ``diff`` between two tags or branches, or between two times if the snapshot of the
-  first one was rolled back, else ``changelog``.
+- ``auto``: ``diff`` between two tags or branches, and between two times if the snapshot of the
+  first time was rolled back. Otherwise ``changelog``.
 - ``appends``: only commits that neither delete nor overwrite rows.
 """
 _INSERTED = pa.scalar("+I", pa.string())

@@ -37,7 +37,7 @@ class PartitionedRows:
     """The rows of one partition."""
 
     key: tuple[bytes | None, ...]
-    """The partition values as bytes; equal for equal partitions, also if a value is NaN."""
+    """The partition values as bytes; equal for equal partitions, even if a value is NaN."""
     partition: pa.StructArray
     """The partition values, as an array of length one."""
     rows: pa.Table

@@ -16,7 +16,9 @@ class UpsertReport(WriteReport):
     """The report of an upsert."""
 
     replaced_rows: int = 0
-    """The number of stored rows that were replaced, or deleted by the kind of a row."""
+    """The number of stored rows that were replaced, or deleted by a given row of kind ``-D`` or
+    ``-U``.
+    """
 
 
 def write_report(table: str, published: PublishedChange) -> WriteReport:

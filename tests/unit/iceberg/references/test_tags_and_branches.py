@@ -61,7 +61,7 @@ def published(storage: MemoryStorage) -> int:
 
 
 def test_automatic_tags_are_refused_by_name(table):
-    with pytest.raises(UnsupportedError, match=r"have no automatic tags: create tags on .* with"):
+    with pytest.raises(UnsupportedError, match=r"has no automatic tags: create tags on .* with"):
         table.tags.create_due()
 
 

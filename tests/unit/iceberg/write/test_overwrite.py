@@ -172,7 +172,7 @@ def _row_ids(table: IcebergTable) -> dict[str, int]:
 
 REFUSED = {
     "a row elsewhere": ({"k": "a"}, "some rows belong to the partition 'k_part=b'"),
-    "no partition column": ({"id": 1}, "k. For a partition by a transform such as day(ts)"),
+    "no partition column": ({"id": 1}, "k. If the table is partitioned by a transform such as day"),
     "unknown word": ("all", "overwrite must be one of table, partitions, dynamic"),
     "a number": (3, "a dict of partition values, or a condition made with col, got 3"),
 }
