@@ -67,7 +67,7 @@ def explaining_expiry(
             raise type(missing)(f"{handle.uri}: {missing}") from missing
         raise SnapshotExpiredError(
             f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
-            "with it: read a newer snapshot; before a long read, tag the snapshot. "
+            "are deleted. Read a newer snapshot; for a long read, tag that snapshot first. "
             f"First error: {missing}"
         ) from missing
 
@@ -77,8 +77,8 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
     """Raise BucketsChangedError in place of CorruptTableError or SnapshotExpiredError if ``base``
     is not the newest snapshot any more.
 
-    The buckets of keys were read from ``base``, and a newer snapshot may have put keys elsewhere.
-    The caller must write the rows again.
+    The bucket of each key was read from ``base``; in a newer snapshot, a key may have another
+    bucket. The caller must write the rows again.
     """
     try:
         yield
@@ -95,8 +95,8 @@ def rewriting_if_overtaken(handle: TableHandle, base: Snapshot) -> Iterator[None
 def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
     """Run ``work``, which reads the newest snapshot, and return its result.
 
-    If ``work`` raises CorruptTableError or NotFoundError and the table has another newest snapshot
-    now, run it again. Raise SnapshotExpiredError if ten runs fail in this way.
+    If ``work`` raises CorruptTableError or NotFoundError, and the newest snapshot has changed
+    meanwhile, run it again. Raise SnapshotExpiredError if ten runs fail in this way.
     """
     for tries_left in reversed(range(_TRIES)):
         newest = latest_snapshot_id(handle.storage, handle.layout)
@@ -134,7 +134,7 @@ def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) 
 
     Other engines delete the files of a snapshot before its snapshot file. With ``changes``, a
     snapshot that is kept as a changelog counts as not expired. The newest snapshot never expires:
-    if only it was read, return None at once.
+    if ``read`` has only this snapshot, return None at once.
     """
     for seconds in _LOOKS_AFTER:
         newest = latest_snapshot_id(handle.storage, handle.layout)

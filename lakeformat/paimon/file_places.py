@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places of data and index files: below the table, or outside in an allowed directory.
+"""Finds storage and path of data and index files: in the table, or in an allowed directory.
 
 A file outside of a table is used only if all of this holds:
 
 - its address ends as Paimon writes it, ``[data-path/][partition/]bucket-<n>/<file name>``, with
   the partition, bucket and file name of its manifest entry, and maybe with the directories of
-  ``entropy-inject`` before the name; or, in an append table without buckets, as a migrated
-  directory has it, ``[<key>=<value>/…]<file name>``;
-- the address without this ending is one of the ``data-file.external-paths``, in the handle or in
-  the branch's newest schema;
+  ``entropy-inject`` before the name; or, in an append table without buckets, as in a migrated
+  directory, ``[<key>=<value>/…]<file name>``;
+- the address without this ending is one of the ``data-file.external-paths``, by the options of the
+  handle or of the branch's newest schema;
 - the caller allows it with ``external-roots``;
 - it is not in the directory of another table.
 """
@@ -40,7 +40,7 @@ _OPTION = TableOptions.data_file_external_paths
 def data_file_place(
     handle: TableHandle, bucket: int, file: DataFileMeta, directory: str
 ) -> tuple[Storage, str]:
-    """Return the storage of a data file and its path there.
+    """Return storage and path of a data file.
 
     ``directory`` is the directory of its partition relative to the table, such as
     ``dt=2024-01-31``. Raise InvalidRequestError for an external path that breaks a rule in this
@@ -66,7 +66,7 @@ def beside(
 
 
 def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
-    """Return the storage of an index file and its path there.
+    """Return storage and path of an index file.
 
     Raise InvalidRequestError for an external path that breaks a rule in this module's docstring.
     """
@@ -82,7 +82,7 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
 def external_place(
     handle: TableHandle, address: str, bucket: int, name: str, directory: str
 ) -> tuple[Storage, str]:
-    """Return the storage of a file outside of the table and its path there, after all checks.
+    """Return storage and path of a file outside of the table, after all checks.
 
     ``directory`` is the directory of the file's partition, relative to the table. Raise
     InvalidRequestError if ``address`` breaks one of the rules in this module's docstring.
@@ -109,7 +109,7 @@ def _root_of(
     """Return the directory that ``data-file.external-paths`` should name for the address ``found``.
 
     ``expected`` are the partition, bucket and file name with which the address ends, in one of the
-    forms of this module's docstring. Raise InvalidRequestError if the address has another end.
+    forms of this module's docstring. Raise InvalidRequestError if the address ends in another way.
     """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
@@ -140,8 +140,8 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if ``data-file.external-paths`` contains ``root``, in the handle or in the newest
-    schema.
+    """Return True if the handle or the newest schema has ``root`` in
+    ``data-file.external-paths``.
     """
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):

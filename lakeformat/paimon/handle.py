@@ -112,7 +112,7 @@ class TableHandle:
             self.observer.after_upkeep(self)
 
     def publication_lag(self) -> ObserverLag | None:
-        """Return the lag of the Iceberg metadata behind the table; None if it publishes none."""
+        """Return the lag of the table's Iceberg metadata; None if the table publishes none."""
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.lag(self)
@@ -127,7 +127,7 @@ class TableHandle:
             self.observer.before_removal(self)
 
     def observed_files(self) -> ObservedFiles | None:
-        """Return the files that the table's Iceberg metadata needs; None if it publishes none."""
+        """Return the files that the Iceberg metadata needs; None if the table publishes none."""
         if self.observer is None or not self.options.publishes_iceberg:
             return None
         return self.observer.files(self)
@@ -216,13 +216,13 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
 
 
 def _require_observed(handle: TableHandle) -> None:
-    """Raise UnsupportedError unless the commit can be published as Iceberg metadata."""
+    """Raise UnsupportedError if this handle cannot publish its commit as Iceberg metadata."""
     if handle.observer is not None:
         handle.observer.before_commit(handle)
     else:
         raise UnsupportedError(
-            f"{handle.uri} publishes Iceberg metadata with each commit: open it with open_table or "
-            "a catalog to change it. Nothing was changed"
+            f"{handle.uri} publishes Iceberg metadata with each commit, but this handle cannot do "
+            "that. Nothing was changed. To change the table, open it with open_table or a catalog"
         )
 
 

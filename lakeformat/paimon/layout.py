@@ -16,8 +16,8 @@
 Manifests, statistics, index and data files of all branches lie below the table. Options can
 put data files into a directory below the table or into external directories, and index files beside
 data files.
-The marks ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are defined below. A name
-that only one operation uses is in its module, such as ``.cloning`` and ``_SUCCESS``.
+The prefixes ``.fence-``, ``.expire-``, ``.unfinished-`` and ``.deleted-`` are defined below. A name
+that only one operation uses is in the module of the operation, such as ``.cloning``.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class TableLayout:
         return f"{self.tag_directory}/.deleted-{plain_name(name)}"
 
     def unfinished_branch(self, name: str) -> str:
-        """Return the path of the mark that hides a branch under creation, renaming or deletion."""
+        """Return the path of the file that hides a branch during creation, renaming or deletion."""
         return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
     def stream(self, name: str) -> str:

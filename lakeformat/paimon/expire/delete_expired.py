@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deletes expired snapshots round by round: makes them unreachable, then deletes their files.
 
-In a round, the snapshots are announced, then made unreachable, then their files are removed. The
-announcement is deleted last, so the next run can finish an interrupted round.
+In a round, a file first announces the snapshots. Then they are made unreachable, and then their
+files are removed. The announcement is deleted last, so the next run can finish an interrupted
+round.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def hide_snapshots(
     *,
     keeps_changelogs: bool,
 ) -> None:
-    """Delete the snapshot files, oldest first, so that the kept numbers have no gap.
+    """Delete the snapshot files, oldest first, so that the ids of the kept snapshots have no gap.
 
     ``end`` is the id of the oldest kept snapshot. With ``keeps_changelogs``, write a changelog file
     for each snapshot whose changes still exist, so that the changes remain readable.
@@ -74,7 +75,8 @@ def hide_changelogs(
 ) -> None:
     """Delete the changelog files, oldest first.
 
-    ``end`` is the id of the next kept changelog; if there is none, the id after the last deleted.
+    ``end`` is the id of the first kept changelog after them. If there is none, it is the id after
+    the last deleted changelog.
     """
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
@@ -86,8 +88,8 @@ def hide_changelogs(
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
     """Remove the files of a plan, one step after the other; return True if all were removed.
 
-    If a file cannot be removed, the later steps are skipped: the next run needs the files that name
-    it.
+    If a file cannot be removed, skip the later steps: they delete the manifests that name the file,
+    and the next run needs these manifests.
     """
     account.spared += plan.spared
     account.notes += plan.notes

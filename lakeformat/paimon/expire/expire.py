@@ -83,7 +83,7 @@ def expire_snapshots(
 
     ``retain_max``, ``retain_min``, ``older_than`` and ``limit`` default to the table options. With
     ``consumers_older_than``, consumers that have made no progress since then are deleted, too.
-    Without it, only the table option ``consumer.expiration-time`` deletes consumers.
+    Without this argument, only the table option ``consumer.expiration-time`` deletes consumers.
 
     Raise InvalidRequestError for invalid limits, UnsupportedError for a table that this version
     cannot expire, and CorruptTableError for a damaged consumer file. A file that cannot be deleted
@@ -307,8 +307,8 @@ class _Expiry:
         return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
-        """Return a reason to stop if a consumer was set or a rollback began before this expiry was
-        announced; else None.
+        """Return a reason to stop if a consumer was set or a rollback began after the selection of
+        ``snapshots``; else None.
         """
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finishes interrupted expiries, which their announcements describe."""
+"""Finishes interrupted expiries: each has left an announcement that names its snapshots."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def _log_missing(path: str) -> None:
 def _noting(plan: Plan, what: str) -> Iterator[None]:
     """Ignore a CorruptTableError of the block, and add a note about it to ``plan``.
 
-    ``what`` names the metadata that the block reads. The files that are listed in it are kept.
+    ``what`` names the metadata that the block reads. The files that this metadata lists are kept.
     """
     try:
         yield

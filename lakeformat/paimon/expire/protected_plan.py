@@ -30,9 +30,9 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    If an interrupted expiry is resumed, snapshots before ``oldest`` may be kept: they are
-    ``older``, which is None otherwise. A rollback may have restored files since the interruption,
-    so all files of ``older`` and of ``oldest`` are protected.
+    ``older`` is None, except when an interrupted expiry is resumed: then it contains the kept
+    snapshots before ``oldest``. A rollback may have restored files since the interruption, so all
+    files of ``older`` and of ``oldest`` are protected then.
     """
     protection = find_protection(
         handle,

@@ -162,7 +162,7 @@ def select_snapshots(
     Snapshots that the consumer ``guard`` has not read are kept. ``ids`` are the ids of all
     snapshots, ascending. A snapshot was the newest until the next one was committed, so its age
     counts from that time. ``time_of`` returns the commit time of an id in epoch milliseconds, or
-    None if it has expired meanwhile.
+    None if the snapshot has expired meanwhile.
     """
     highest, reason, limited = _bounds(ids, retention, guard)
     by_count = min(max(len(ids) - retention.retain_max, 0), highest)

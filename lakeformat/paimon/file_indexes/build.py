@@ -23,7 +23,10 @@ __all__ = ["BuiltIndex", "build_index"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltIndex:
-    """The new manifest entry of a data file: with an index, an index file's name, or neither."""
+    """The new manifest entry of a data file.
+
+    It contains the index itself, or the name of an index file, or neither.
+    """
 
     unit: IndexUnit
     file: DataFileMeta
@@ -32,7 +35,7 @@ class BuiltIndex:
     """Storage and path of the index file; None without an index file."""
 
     def discard(self) -> None:
-        """Delete the index file, which no manifest names."""
+        """Delete the index file; call this only if no manifest names the file."""
         if self.written is not None:
             storage, path = self.written
             with suppress(LakeError):

@@ -67,8 +67,8 @@ def plan_units(
     """Return the number of files in the chosen partitions, and the files whose indexes are to
     change.
 
-    Postponed files are left out. With ``force``, files whose indexes match the options are among
-    them.
+    Files in postponed buckets are left out. With ``force``, files whose indexes already match the
+    options are included.
     """
     meant = chosen_partitions(handle.schema, chosen)
     entries = plan_columns(handle, snapshot).columns.entries()

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the health of a table from the manifests of its newest snapshot and its older
-snapshots.
-"""
+"""Checks the health of a table from the manifests of its snapshots."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ class _Walk:
         return read_manifests(self._storage, self._layout, manifests)
 
     def _read_of_tag(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
-        """Read manifests, except those in common with tags before."""
+        """Read the manifests of a tag, except those that a tag before it has, too."""
 
         def read(unread: Sequence[ManifestMeta]) -> list[ManifestColumns]:
             return _each(lambda manifest: self._read([manifest]), unread)

@@ -62,7 +62,7 @@ def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Position
     """Return the indexes of files that a listing lacks or has with a smaller size.
 
     ``names`` are numbers from ``numbers_of``. If several directories have a file of the same name,
-    the smallest one is compared.
+    the smallest size is compared.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

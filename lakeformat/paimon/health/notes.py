@@ -14,8 +14,8 @@ __all__ = ["find_notes"]
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
     """Return notes about options that forbid an operation, are ignored or are unknown.
 
-    Another note reports that the time zone of the JVM that writes the table's ORC files is missing:
-    without it, times may be misread.
+    Times in ORC files may be misread if no option names the time zone of the JVM that wrote them.
+    Another note reports such a table.
     """
     options = handle.options
     notes = [*_refusing(handle)]

@@ -63,10 +63,10 @@ class OverdueNumbers:
 
     @property
     def held_backlog(self) -> float:
-        """The share, from 0 to 1, of overdue snapshots (or changelogs), if consumers keep some.
+        """The share, from 0 to 1, of snapshots (or changelogs) that are overdue.
 
-        It is 0 if consumers keep none. It is also 0 if at most 10 are overdue, or at most half as
-        many as are within the retention.
+        It is 0 if consumers keep none of these. It is also 0 if at most 10 are overdue, or at most
+        half as many as are within the retention.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 
@@ -94,7 +94,7 @@ class Overdue:
 
     @property
     def held_backlog(self) -> float:
-        """The ``held_backlog`` of snapshots or of changelogs, the larger one."""
+        """The larger ``held_backlog`` of two: that of snapshots and that of changelogs."""
         return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
 
 

@@ -51,7 +51,7 @@ def find_unknown(handle: TableHandle, found: pa.Table, references: References) -
     """Return the number and size of the listed files to which nothing refers.
 
     The old files among them are also counted separately. ``found`` is a result of ``list_files``.
-    ``references`` has the names of all files that metadata needs; read them after the listing.
+    ``references`` has the names of all files that metadata needs; read it after the listing.
     """
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (

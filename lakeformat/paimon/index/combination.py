@@ -82,10 +82,11 @@ def _replace_buckets(
     removed: list[IndexManifestEntry],
     added: list[IndexManifestEntry],
 ) -> list[IndexManifestEntry]:
-    """Return ``state`` without ``removed`` and with ``added``, for a type with one file per bucket.
+    """Return ``state`` without ``removed`` and with ``added``, for an index type with one file per
+    bucket.
 
-    A bucket with a changed file loses its old file of that type. Raise InvalidRequestError for two
-    new files of one bucket.
+    The old file of a bucket with a changed file is left out. Raise InvalidRequestError for two new
+    files of one bucket.
     """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
@@ -147,7 +148,7 @@ def _exchange_global_indexes(
 
     Files are matched by name. Raise CommitConflictError if a file to remove does not exist any
     more, or if a file to add exists already. Also raise it if two files would index the same rows
-    of a field, or one field with different extra fields.
+    of a field, or index one field with different extra fields.
     """
     left = _without_named(state, removed)
     for old in left:

@@ -25,10 +25,10 @@ expired snapshots are due only in the next expiry.
 
 
 def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
-    """Run up to ten expiries by the table options, until nothing is due; a dry run runs only one.
+    """Run up to ten expiries, until nothing is due; a dry run runs only one.
 
-    ``snapshot.expire.limit`` does not apply. Consumers without progress since
-    ``request.expire_consumers`` are deleted, too.
+    The table options set the limits, but ``snapshot.expire.limit`` does not apply. Consumers
+    without progress since ``request.expire_consumers`` are deleted, too.
     """
     table = handle.name
     reports: list[ExpireReport] = []

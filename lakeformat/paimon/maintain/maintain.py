@@ -121,7 +121,7 @@ def _measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
 def _find_holders(
     handle: TableHandle, *, without: Sequence[str] = ()
 ) -> tuple[StalledConsumer, ...]:
-    """Return the consumers that have not moved for a day and so prevent an expiry.
+    """Return the consumers that prevent an expiry, because they made no progress for a day.
 
     Consumers with an id in ``without`` are left out.
     """

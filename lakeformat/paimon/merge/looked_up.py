@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges rows of tables whose compactions look up older rows.
 
-The row of a key at its lowest level above 0 includes the rows at all higher levels. Merging the
-included rows again would count them twice.
+The row of a key at the lowest level above 0 already includes the rows of this key at all higher
+levels. Merging the included rows again would count them twice.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Keep, of the rows of a key above level 0, only the one at the lowest level.
+    """Drop the rows of a key above level 0, except the one at the lowest of these levels.
 
     ``places`` are the positions in ``groups.order`` of all rows above level 0. Return the new
     groups, and the positions in their ``order`` of the kept rows above level 0.

@@ -37,8 +37,8 @@ class PartialUpdateRules:
     def group_of(self) -> Mapping[str, int]:
         """The index in ``groups`` of each column in a sequence group, by the name of the column.
 
-        The columns of a group are its sequence columns and those that a row updates only if its
-        sequence is newer.
+        The columns of a group are its sequence columns, and the columns that only a row with a
+        newer sequence updates.
         """
         return {
             name: number

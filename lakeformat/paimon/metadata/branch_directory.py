@@ -40,7 +40,8 @@ def branches(storage: Storage, layout: TableLayout, threads: int | None = 1) -> 
     """Return the branches of a table, sorted by name.
 
     The branch main and unfinished branches are left out. If the storage has no times of
-    directories, ``threads`` directories are listed at the same time; None as for ``in_parallel``.
+    directories, up to ``threads`` directories are listed in parallel to find the times;
+    ``threads=None`` uses the default of ``in_parallel``.
     """
     there = storage.list(layout.branches_directory)
     unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}

@@ -20,7 +20,8 @@ def read_snapshots(
 ) -> list[Snapshot]:
     """Return the snapshots with these ids that still exist, in the order of ``ids``.
 
-    ``threads`` snapshots are read at the same time; None as for ``in_parallel``.
+    Up to ``threads`` snapshots are read at the same time; ``threads=None`` uses the default of
+    ``in_parallel``.
     """
     found = in_parallel(partial(read_snapshot_if_present, storage, layout), ids, threads)
     return [snapshot for snapshot in found if snapshot is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback removed.
+"""Fences: files ``snapshot/.fence-<unique>``, each with the snapshots that a rollback removed.
 
 Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
 would undo the rollback. The fence is written before the snapshots are deleted. A writer that does

@@ -51,7 +51,7 @@ class IndexHead:
 def read_index_heads(
     storage: Storage, layout: TableLayout, name: str, known: Iterable[IndexHead] = ()
 ) -> list[IndexHead]:
-    """Return the index files that the index manifest ``name`` lists, in the same order.
+    """Return the index files that the index manifest ``name`` lists, in the order of its list.
 
     ``known`` are index files of another index manifest: their records are not decoded again. Raise
     CorruptTableError if the index manifest is missing or damaged.

@@ -47,7 +47,7 @@ __all__ = [
 
 
 class ListKind(Enum):
-    """The manifest lists of a snapshot.
+    """The kinds of manifest lists of a snapshot.
 
     Each value names two attributes of Snapshot: the file name of the list, and its size in bytes.
     """

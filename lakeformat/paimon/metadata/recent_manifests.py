@@ -30,7 +30,7 @@ class RecentManifests(Generic[T]):
     ) -> Iterator[T]:
         """Yield the result of each manifest, in their order.
 
-        ``read`` returns the results of those manifests whose results are not kept, in their order.
+        ``read`` gets the manifests without a kept result, and returns their results in this order.
         """
         known = [*map(self._get, manifests)]
         pairs = [*zip(manifests, known, strict=True)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds to a CorruptTableError the damaged row or value, or the file that names the damaged file."""
+"""Completes the message of a CorruptTableError: adds the damaged row or value, or the file that
+names the damaged file.
+"""
 
 from __future__ import annotations
 

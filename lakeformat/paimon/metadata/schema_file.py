@@ -123,8 +123,8 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
     """Add the URI of a schema file to an InvalidRequestError that the block raises.
 
-    The block must raise this error only for an invalid place for data files in the options of the
-    schema, such as an external path: the new message states this reason.
+    The new message reports an invalid place for data files, such as an external path, in the
+    options of the schema. So the block must not raise this error for any other reason.
     """
     try:
         yield
@@ -224,7 +224,7 @@ def alter_schema(
             return altered
     raise CommitConflictError(
         f"other writers changed the schema of {storage.uri(layout.root)} {MAX_LOST_RACES} times "
-        "during this change, so it was not made: retry"
+        "during this change, so the change was not made: retry it"
     )
 
 

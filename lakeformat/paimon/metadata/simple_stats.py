@@ -108,7 +108,7 @@ def may_contain_any(
 ) -> bool:
     """Return False if all ``partitions``, which are framed binary rows, are outside the bounds.
 
-    More than ``MOST_TESTED`` partitions are not tested, and the result is True: to test each for
+    For more than ``MOST_TESTED`` partitions, return True without a test: to test each of them for
     each manifest would cost more than to read all manifests.
     """
     if len(partitions) > MOST_TESTED:

@@ -98,7 +98,8 @@ def tag_names(storage: Storage, layout: TableLayout) -> list[str]:
 def read_tags(storage: Storage, layout: TableLayout, threads: int | None = 1) -> list[Tag]:
     """Return every tag, sorted by name; a tag that is deleted meanwhile is left out.
 
-    ``threads`` tags are read at the same time; None as for ``in_parallel``.
+    Up to ``threads`` tags are read at the same time; ``threads=None`` uses the default of
+    ``in_parallel``.
     """
     names = tag_names(storage, layout)
     found = in_parallel(partial(read_tag_if_present, storage, layout), names, threads)

@@ -32,7 +32,7 @@ def _limit(text: str) -> int:
 
 
 class BucketOptions:
-    """Options for the number of buckets, and the rows of each bucket."""
+    """Options for the number of buckets, and for the number of rows in each bucket."""
 
     dynamic_bucket_target_row_num = Option(
         "dynamic-bucket.target-row-num",

@@ -31,9 +31,7 @@ def _actions(text: str) -> tuple[str, ...]:
 
 
 class PartitionOptions:
-    """Options for the age of partitions, the age at which they expire, and the marks of complete
-    partitions.
-    """
+    """Options for the age of partitions, for their expiry, and for marking them as done."""
 
     partition_expiration_time_millis = Option(
         "partition.expiration-time",

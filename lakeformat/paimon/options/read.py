@@ -13,7 +13,7 @@ __all__ = ["ReadOptions"]
 
 
 class ReadOptions:
-    """Options for the size and the order of reads."""
+    """Options for the size and the order of the splits of a scan."""
 
     scan_plan_sort_partition = Option(
         "scan.plan-sort-partition",

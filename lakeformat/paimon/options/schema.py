@@ -13,7 +13,7 @@ __all__ = ["SchemaOptions"]
 
 
 class SchemaOptions:
-    """Options for what a table stores about its rows, and for allowed changes of its columns."""
+    """Options for deletion vectors, row ids and data evolution, and for changes of columns."""
 
     deletion_vectors_enabled = Option(
         "deletion-vectors.enabled",

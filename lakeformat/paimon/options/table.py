@@ -124,8 +124,8 @@ class TableOptions(DeclaredOptions):
         if not self.makes_changelog:
             raise InvalidRequestError(
                 f"option 'changelog-producer' is {self.changelog_producer!r}: no compaction makes "
-                "a changelog of this table. Use `lake compact`; docs/changelog.md lists the "
-                "tables that may get another producer"
+                "a changelog of this table. Use `lake compact` to compact it; docs/changelog.md "
+                "lists the tables that may get another producer"
             )
         return "minor" if self.changelog_producer == "lookup" else "full"
 

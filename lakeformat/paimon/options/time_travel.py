@@ -15,7 +15,7 @@ __all__ = ["TimeTravelOptions"]
 class TimeTravelOptions:
     """Options that choose what a scan reads: a snapshot, recent files, or changes.
 
-    Besides ``scan.mode``, at most one may be set.
+    Besides ``scan.mode``, at most one of these options may be set.
     """
 
     scan_mode = Option(

@@ -24,7 +24,7 @@ class ManifestNames:
     """The names in one manifest: of data files, then of extra files, then the last parts of
     external paths.
 
-    Names are bytes instead of the numbers of ``NameSet``, which are only valid in one process.
+    Names are bytes instead of the numbers of ``NameSet``, which are valid only in one process.
     """
 
     names: list[bytes]
@@ -40,7 +40,7 @@ class ManifestNames:
 
 @dataclass(frozen=True, slots=True)
 class HashedNames:
-    """The names in one manifest as hashes, which are only valid in this process."""
+    """The names in one manifest as hashes, which are valid only in this process."""
 
     numbers: Numbers
     is_delete: npt.NDArray[np.bool_]

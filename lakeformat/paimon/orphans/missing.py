@@ -94,8 +94,8 @@ def remove_missing_files(
 ) -> MissingFilesReport:
     """Find missing and truncated files, and commit a snapshot without them unless it is a dry run.
 
-    The rows of these files are lost already; afterwards the table can be read again. In a table
-    with a primary key, earlier rows that these files deleted or replaced appear again. Raise
+    The rows of these files are lost already; after the commit, the table can be read again. In a
+    table with a primary key, earlier rows that these files deleted or replaced appear again. Raise
     InvalidRequestError if these files exceed ``max_share`` of all files, and UnsupportedError if
     any are found in a table with row ids; a dry run reports these errors instead. If another commit
     changes the files meanwhile, the search is repeated.

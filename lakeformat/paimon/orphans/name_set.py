@@ -20,7 +20,7 @@ _LEAST_PENDING = 1 << 16
 
 
 def numbers_of(names: Iterable[bytes]) -> Numbers:
-    """Return a 64-bit hash of each name; it is only valid in this process."""
+    """Return a 64-bit hash of each name; it is valid only in this process."""
     return np.fromiter(map(hash, names), np.int64)
 
 

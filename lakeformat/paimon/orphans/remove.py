@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes orphan files: finds them, makes the report, then deletes them."""
+"""Removes orphan files: finds them, deletes them, and makes the report."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def remove_orphans(
     """Find orphan files, and delete them unless it is a dry run.
 
     An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
-    the options give a time, files written since one day before the newest commit are kept. A dry
-    run with ``commit_comes_first`` assumes that a commit is made now. If the removal is
-    interrupted, the next run deletes the remaining orphans. Raise InvalidRequestError for an age
-    limit that is too recent. Raise it also if ``max_share`` forbids the removal; a dry run reports
-    this instead.
+    ``options`` set ``older_than`` or ``running_since``, files written since one day before the
+    newest commit are kept. A dry run with ``commit_comes_first`` assumes that a commit is made now.
+    If the removal is interrupted, the next run deletes the remaining orphans. Raise
+    InvalidRequestError for an age limit that is too recent. Raise it also if ``max_share`` forbids
+    the removal; a dry run reports this instead.
     """
     require_same_table(handle)
     if not dry_run:

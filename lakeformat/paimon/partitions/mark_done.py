@@ -62,7 +62,7 @@ def mark_partitions_done(
     Raise NotFoundError for a partition without rows, unless ``allow_empty`` is True. ``actions``
     replaces the option ``partition.mark-done-action``; raise UnsupportedError for an action that
     only other engines carry out. Raise InvalidRequestError on a branch, as all marks belong to the
-    main branch; a dry run reads them there.
+    main branch; a dry run on a branch raises no error, and reads the marks of main.
     """
     asked = _checked_actions(handle, actions)
     if not dry_run and handle.layout.branch != MAIN_BRANCH:
@@ -121,7 +121,7 @@ def _remove_marks(handle: TableHandle, path: str) -> None:
 def remove_marks_of_emptied(handle: TableHandle, report: CommitReport) -> None:
     """Delete the marks of the partitions whose rows a commit has deleted.
 
-    Keep the marks of partitions that have new rows since. After a commit to a branch keep all
+    Keep the marks of partitions that got new rows meanwhile. After a commit to a branch keep all
     marks, as they belong to the main branch.
     """
     if not handle.schema.partition_keys or handle.layout.branch != MAIN_BRANCH:

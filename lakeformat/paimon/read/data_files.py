@@ -214,7 +214,7 @@ class DataFiles:
         return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
-        """Return the storage of a data file, and its path there."""
+        """Return storage and path of a data file."""
         handle, file = self._handle, entry.file
         with naming(f"_PARTITION of data file {file.file_name}"):
             directory = self._directory(entry.partition)

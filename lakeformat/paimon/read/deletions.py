@@ -135,7 +135,7 @@ class DeletedRows:
             return read_deletion_vectors(storage, path, ranges)
 
     def place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
-        """Return the storage of an index file, and its path there."""
+        """Return storage and path of an index file."""
         return index_file_place(self._handle, entry)
 
 

@@ -42,8 +42,8 @@ def find_since(
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
     """Return True if a rollback has reused the number of the position ``after``.
 
-    Return False if the position does not have the identity of its snapshot. If the snapshot has
-    expired, only ``OF_NO_SNAPSHOT`` shows this.
+    Return False if ``after`` has no identity of a snapshot. If its snapshot has expired, return
+    True only if this identity is ``OF_NO_SNAPSHOT``.
     """
     if not isinstance(after, Position) or after.identity is None:
         return False

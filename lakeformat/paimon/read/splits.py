@@ -63,7 +63,7 @@ def bucket_splits(
 
 
 def _positions(vectors: Sequence[IndexManifestEntry]) -> dict[str | None, list[int]]:
-    """Return the positions in ``vectors`` of the index files that name a data file, by its name.
+    """Return, by name of data file, the positions in ``vectors`` of the index files that name it.
 
     Under None are the index files whose ranges are incomplete: only a read reports this damage.
     """

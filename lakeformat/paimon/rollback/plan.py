@@ -63,8 +63,8 @@ def plan_rollback(
     """Return the plan of a rollback.
 
     It has the snapshots, tags and changelogs that are newer than the target, and the consumers that
-    read them. If an earlier attempt has deleted all snapshots of its plan, the new plan has only
-    what that attempt left.
+    have already read newer snapshots. If an earlier attempt has deleted all snapshots of its plan,
+    the new plan has only what that attempt left.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """

@@ -46,7 +46,7 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Restore a snapshot: by a new snapshot or, without ``as_latest``, by deleting newer ones.
 
     If a rollback with the same commit identity has finished, return its report; a dry run does not
-    look for one.
+    look for such a rollback.
 
     Raise InvalidRequestError if the request does not name exactly one target, or has ``force`` with
     ``as_latest``. Raise it also, unless ``force`` is set, if a tag or branch needs a snapshot that

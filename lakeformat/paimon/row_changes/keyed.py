@@ -163,9 +163,10 @@ def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of ``batch`` as a delete writes them.
 
     If a delete removes the row of its key, a row that is written later is merged with the values of
-    the delete, until a compaction. So these values are NULL where the column allows it. With the
-    changelog producer ``input`` they are those of the deleted row, as the changelog has them. A
-    function that keeps the first value gets them, too: it would keep the NULL.
+    the delete, until a compaction. So these values are NULL where the column allows it. But with
+    the changelog producer ``input``, they are the values of the deleted row, as the changelog has
+    them. A column whose function keeps the first value has the value of the deleted row, too: the
+    function would keep the NULL.
     """
     schema, options = handle.schema, handle.options
     removes = (

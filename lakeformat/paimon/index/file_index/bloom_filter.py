@@ -146,15 +146,15 @@ def _size(items: int, false_positives: float) -> tuple[int, int]:
     """
     if items < 1 or not 0 < false_positives < 1:
         raise InvalidRequestError(
-            f"a bloom filter for {counted(items, 'item')} with a rate of {false_positives} false "
-            "positives cannot exist: set 'file-index.bloom-filter.<column>.items' to at least 1, "
-            "and 'file-index.bloom-filter.<column>.fpp' to a rate between 0 and 1"
+            f"a bloom filter for {counted(items, 'item')} with a false-positive rate of "
+            f"{false_positives} cannot exist: set 'file-index.bloom-filter.<column>.items' to at "
+            "least 1, and 'file-index.bloom-filter.<column>.fpp' to a rate between 0 and 1"
         )
     needed = -items * math.log(false_positives) / (math.log(2) * math.log(2))
     if needed > _MOST_BITS:
         raise InvalidRequestError(
-            f"a bloom filter for {items} items with a rate of {false_positives} false positives "
-            f"needs {needed:.0f} bits, and at most {_MOST_BITS} are possible: lower the option "
+            f"a bloom filter for {items} items with a false-positive rate of {false_positives} "
+            f"needs {needed:.0f} bits, but at most {_MOST_BITS} are possible: lower the option "
             "'file-index.bloom-filter.<column>.items', or raise "
             "'file-index.bloom-filter.<column>.fpp'"
         )

@@ -112,7 +112,8 @@ class BsiIndex:
     def less_than(self, value: object) -> BitMap:
         """Return the rows whose value is less than ``value``; none if ``value`` is None.
 
-        For times finer than microseconds, rows in the microsecond of ``value`` are among them.
+        For times finer than microseconds, the rows in the microsecond of ``value`` are returned,
+        too.
         """
         if is_rounded(self.data_type):
             # Equal microseconds may differ in their nanoseconds.
@@ -126,7 +127,8 @@ class BsiIndex:
     def greater_than(self, value: object) -> BitMap:
         """Return the rows whose value is greater than ``value``; none if ``value`` is None.
 
-        For times finer than microseconds, rows in the microsecond of ``value`` are among them.
+        For times finer than microseconds, the rows in the microsecond of ``value`` are returned,
+        too.
         """
         if is_rounded(self.data_type):
             return self.at_least(value)

@@ -41,10 +41,11 @@ class IndexType(StrEnum):
 
 
 class RowIndex(Protocol):
-    """Finds the rows with a given value, by their positions in the data file; a null has no value.
+    """Finds the rows with a given value, by their positions in the data file.
 
-    For timestamps finer than microseconds, the result may have more rows: check the predicate
-    again. A value that the type of the column cannot hold exactly raises InvalidRequestError.
+    A null equals no value. For timestamps finer than microseconds, the result may have more rows:
+    check the predicate again. A value that the type of the column cannot hold exactly raises
+    InvalidRequestError.
     """
 
     def equal_to(self, value: object) -> BitMap: ...

@@ -112,8 +112,8 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
     """Return an integer for each value that is not null.
 
     Integers, dates and times are unchanged, booleans are 0 or 1, timestamps are milliseconds or
-    microseconds, decimals are unscaled, and floats are Java's bits with one NaN. Raise
-    UnsupportedError for a decimal of more than 64 bits.
+    microseconds, decimals are unscaled, and floats are their bits as in Java, with a single NaN.
+    Raise UnsupportedError for a decimal of more than 64 bits.
     """
     column = column.drop_null()
     if data_type.name in (TypeName.FLOAT, TypeName.DOUBLE):

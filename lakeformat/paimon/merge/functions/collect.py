@@ -57,8 +57,7 @@ class CollectFunction:
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
     """Return ``states`` without the elements of the list at the same position in ``values``.
 
-    With ``every``, an element of ``values`` removes all equal elements, otherwise one equal
-    element.
+    With ``every``, an element of ``values`` removes all equal elements; otherwise it removes one.
     """
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)

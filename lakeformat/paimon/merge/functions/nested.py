@@ -18,7 +18,9 @@ __all__ = ["NestedKey", "present_elements"]
 
 @dataclass(frozen=True, slots=True)
 class NestedKey:
-    """The fields of ``nested-key`` that identify an element, and ``nested-key-null-strategy``."""
+    """The options ``nested-key`` (the fields that identify an element) and
+    ``nested-key-null-strategy``.
+    """
 
     column: str
     members: tuple[str, ...]

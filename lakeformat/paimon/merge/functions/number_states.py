@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running sums and products: one number for each key, with a mark for null."""
+"""Running sums and products: one number for each key, and a mask of the keys that are not null."""
 
 from __future__ import annotations
 

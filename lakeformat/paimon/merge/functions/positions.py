@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that choose one value of a key: the last, the first, or that of the primary key.
+"""Functions that choose the value of one row of a key, such as the last or the first value.
 
 Their state is the position of the chosen value in the column; the values are taken once, at the
 end.
@@ -137,8 +137,8 @@ class FirstValue(PositionState):
 class FirstNonNullValue(FirstValue):
     """The state of ``first_non_null_value``: the first value that is not null.
 
-    After this value, newer rows do not change the state. An older row that arrives late replaces
-    it: if the value of that row is null, the state becomes null.
+    After this value, newer rows do not change the state. The value of an older row that arrives
+    late becomes the state, even if this value is null.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:

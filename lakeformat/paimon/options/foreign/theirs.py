@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that only concern the jobs of other engines: they are kept and ignored.
+"""Options that concern only the jobs of other engines: they are kept and ignored.
 
 No option here decides which rows a table has, or how files store them.
 """

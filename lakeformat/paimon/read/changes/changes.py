@@ -50,7 +50,7 @@ class Changes(Rows):
 
     @property
     def waits_for_compaction(self) -> bool:
-        """True if the changes of a commit can only be read after a compaction has written the
+        """True if the changes of a commit can be read only after a compaction has written the
         changelog.
         """
         return self._window.mode is ChangeMode.CHANGELOG and self._handle.options.makes_changelog

@@ -68,7 +68,7 @@ def changelog_producer(handle: TableHandle) -> str:
 
 
 def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
-    """Return the handle with the producer by which it reads the changes after a snapshot."""
+    """Return the handle with the changelog producer by which it reads changes after a snapshot."""
     producer = _producer_at(handle, snapshot.schema_id)
     if producer == changelog_producer(handle):
         return handle
@@ -77,10 +77,10 @@ def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
 
 
 def _producer_at(handle: TableHandle, schema_id: int) -> str:
-    """Return the producer by which a reader with this handle reads snapshots of a schema.
+    """Return the changelog producer by which a reader with this handle reads snapshots of a schema.
 
-    It is that of the handle, or of a newer schema. But after ``none`` it is always ``none``: the
-    files that each commit added have all rows, also with another producer.
+    A schema newer than that of the handle sets its own producer. But a handle with ``none`` always
+    reads by ``none``: the files that each commit added have all rows, with any producer.
     """
     own = changelog_producer(handle)
     if own == NO_PRODUCER or schema_id <= handle.schema.id:
@@ -207,9 +207,9 @@ class ChangeFiles:
         """Return True if ``changelog-producer=input`` was set after the rows of the snapshot were
         written.
 
-        Their changes are only in the files that it added. Its schema may be newer than its rows: a
-        commit has the newest schema, but no changelog if its writer began before. Return False for
-        any other producer: the changelog of a later compaction may deliver the rows.
+        Then its changes are only in the files that it added. Its schema may be newer than its rows:
+        a commit has the newest schema, but it has no changelog if its writer began earlier. Return
+        False for any other producer: the changelog of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None

@@ -55,10 +55,11 @@ def with_kept_files(
 ) -> list[ManifestEntry]:
     """Return the entries by which the changed buckets of an OVERWRITE snapshot are read.
 
-    ``changed`` are its own entries; a file that was both deleted and added again is left out.
+    ``changed`` are the snapshot's own entries; a file that was deleted and added again is left out.
     ``live_files`` returns the files of some partitions in this snapshot. A rollback keeps files of
-    a bucket, whose rows can reappear or be hidden. So each kept file of a changed bucket is
-    returned as a DELETE and as an ADD entry. A bucket is changed, too, if its deletion vectors are.
+    a bucket, but rows in these files can reappear or be hidden. So each kept file of a changed
+    bucket is returned as a DELETE and as an ADD entry. A bucket with other deletion vectors counts
+    as changed, too.
     """
     left = _unpaired(changed)
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)

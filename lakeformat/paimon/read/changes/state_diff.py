@@ -54,7 +54,7 @@ _DEDUPLICATE = "deduplicate"
 
 
 class Side(Enum):
-    """One of the two states, of which rows are returned."""
+    """The state from which rows are returned: that of the earlier or of the later snapshot."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -105,8 +105,8 @@ class StateDiff:
     def by_bucket(self) -> list[StateDiff]:
         """Return one comparison for each bucket whose files or deletion vectors differ.
 
-        If keys may have moved to another bucket, there are two: all those of deleted keys, then all
-        those of the other rows.
+        If keys may have moved to another bucket, the comparisons of all buckets for deleted keys
+        come first. Then a second comparison of each bucket follows for the other rows.
         """
         with explaining_expiry(self.handle, self.before, self.after):
             old, new = self._states()
@@ -137,7 +137,7 @@ class StateDiff:
                             yield shaped
 
     def _passes(self, old: _StateFiles, new: _StateFiles) -> list[tuple[Side | None, _Place]]:
-        """Return the buckets to compare, in order, each with the value of ``only``.
+        """Return the buckets to compare, in order, each with its value of ``StateDiff.only``.
 
         With dynamic buckets, a key can move to another bucket or partition. Then its new row must
         not precede its deletion.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Skips buckets, and single files in the buckets of primary-key tables.
 
-The value of a column outside of the key is only known after the rows of a key are merged. So the
+The value of a column outside of the key is known only after the rows of a key are merged. So the
 bounds of this column exclude a single file only if each key is in one file.
 """
 

@@ -607,7 +607,7 @@ def test_races_lost_without_end_are_a_conflict():
     storage = storage_with_table()
     storage.rivals = 1000
     with pytest.raises(
-        CommitConflictError, match="20 times during this change, so it was not made"
+        CommitConflictError, match="20 times during this change, so the change was not made"
     ):
         alter_schema(storage, LAYOUT, [lake.add_column("new", "INT")], Environment())
 
