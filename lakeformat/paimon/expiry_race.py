@@ -53,7 +53,7 @@ def explaining_expiry(
     A CorruptTableError that does not name the table gets the table's address.
 
     Set ``changes`` if the caller reads only the changes of the snapshots: then a snapshot that is
-    kept as a changelog is not expired.
+    kept as a changelog counts as not expired.
     """
     try:
         yield
@@ -156,8 +156,8 @@ def is_of_missing_file(error: BaseException | None) -> bool:
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
     """Return True if the snapshot or a tag of it exists, or if storage cannot answer.
 
-    If another snapshot has its number, return False. With ``changes``, a snapshot that is kept as a
-    changelog counts, and a tag does not.
+    If another snapshot has its number, return False. With ``changes``, a long-lived changelog of
+    the snapshot counts in place of a tag.
     """
     storage, layout = handle.storage, handle.layout
     try:

@@ -276,7 +276,7 @@ def _with_time_travel(
 ) -> StorageFacts:
     """Return ``storage`` with the number and bytes of files that the newest snapshot does not need.
 
-    The bytes are added up by the reason to keep the files.
+    The bytes are summed for each reason to keep files.
     """
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     columns = {name: every.column(name).combine_chunks() for name in every.column_names}

@@ -109,8 +109,8 @@ def read_tags(storage: Storage, layout: TableLayout, threads: int | None = 1) ->
 def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
     """Return the tag ``name``.
 
-    Raise NotFoundError, which lists existing tags, if it does not exist. Raise CorruptTableError if
-    its file is damaged, and InvalidRequestError for an invalid name.
+    Raise NotFoundError, which lists existing tags, if the tag does not exist. Raise
+    CorruptTableError if its file is damaged, and InvalidRequestError for an invalid name.
     """
     tag = read_tag_if_present(storage, layout, name)
     if tag is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of buckets: their number, the rows of each, and dynamic assignment of keys.
+"""The options of buckets: their number, their size, and the dynamic assignment of keys.
 
 Declared like all options of a table, and read as part of ``TableOptions``.
 """

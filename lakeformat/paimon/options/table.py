@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of one table, read by their declarations.
 
-The declarations, in a file per subject, also give parsing, validation and
-``docs/reference/options.md``.
+The declarations, in a file per subject, also define how values are parsed and checked. The page
+``docs/reference/options.md`` is made from them.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def skips_level_zero(schema: TableSchema) -> bool:
 
     Primary-key tables with deletion vectors skip level 0, unless ``deletion-vectors.merge-on-read``
     is set. Tables with the merge engine first-row always skip level 0: a compaction decides which
-    of its rows are valid.
+    rows of level 0 are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:

@@ -197,8 +197,8 @@ def add_column(
 ) -> SchemaChange:
     """Return the change that adds a nullable column, or a field to a ROW; existing rows get null.
 
-    Pass at most one of ``first``, ``after`` and ``before``; without a position, the column is the
-    last. The table option ``add-column-before-partition`` puts it before the partition columns.
+    Pass at most one of ``first``, ``after`` and ``before``. Without a position, the column is the
+    last; with the table option ``add-column-before-partition``, it is before the partition columns.
     """
     path = _path(column)
     _check_comment(comment)

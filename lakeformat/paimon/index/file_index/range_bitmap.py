@@ -48,8 +48,8 @@ def encode_range_bitmap(
 ) -> bytes:
     """Return the index of a column; ``chunk_size`` is the size of a dictionary chunk in bytes.
 
-    The default is 16 KiB, or one value for BOOLEAN, TINYINT and SMALLINT. Raise UnsupportedError
-    for a type without this index, and InvalidRequestError for a negative size.
+    By default, a chunk has 16 KiB; for BOOLEAN, TINYINT and SMALLINT, it has one value. Raise
+    UnsupportedError for a type without this index, and InvalidRequestError for a negative size.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     distinct = distinct_values(column, data_type)

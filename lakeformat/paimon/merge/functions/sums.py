@@ -107,7 +107,8 @@ def _wide_sums(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Return the low and high 64 bits of each key's sum, and an upper bound for its magnitude.
 
-    Each sum is made of four sums of 32-bit pieces; 64 bits have room for 2^31 pieces.
+    Each number is split into four parts of 32 bits, and each part is summed in 64 bits. This is
+    enough for 2^31 numbers.
     """
     lows, highs = wide_halves(flat)
     lows, highs = lows[rows], highs[rows]

@@ -267,8 +267,8 @@ class ChangeFiles:
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
         """Return True if an expiry may have deleted the changelog list of the snapshot.
 
-        This is so if the list is missing, and the snapshot is the oldest or has expired without a
-        long-lived changelog.
+        This is so if the list is missing, and the snapshot either is the oldest or has expired
+        without a long-lived changelog.
         """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the changes of an OVERWRITE snapshot: the deleted rows of all buckets, then the added rows.
 
-An overwrite can move a key to another bucket, so its new row must not precede its deletion.
+An overwrite can move a key to another bucket. So the new row of the key must not precede the
+deletion of its old row.
 """
 
 from __future__ import annotations

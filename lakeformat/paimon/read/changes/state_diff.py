@@ -139,8 +139,8 @@ class StateDiff:
     def _passes(self, old: _StateFiles, new: _StateFiles) -> list[tuple[Side | None, _Place]]:
         """Return the buckets to compare, in order, each with its value of ``StateDiff.only``.
 
-        With dynamic buckets, a key can move to another bucket or partition. Then its new row must
-        not precede its deletion.
+        With dynamic buckets, a key can move to another bucket or partition. Then the new row of the
+        key must not precede the deletion of its old row.
         """
         places = _changed(old, new)
         can_move = self.handle.options.bucket == UNAWARE_BUCKET and len(places) > 1

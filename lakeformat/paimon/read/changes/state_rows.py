@@ -28,7 +28,7 @@ __all__ = ["StateRows"]
 class StateRows:
     """The merged rows of a snapshot with their kinds.
 
-    There are no rows with ``snapshot=None``, which means a table without commits.
+    ``snapshot=None`` means a table without commits, which has no rows.
     """
 
     handle: TableHandle

@@ -63,8 +63,8 @@ class HashedBuckets:
     def mask(self, columns: ManifestColumns) -> Mask:
         """Return a mask of the files whose bucket may have a wanted key.
 
-        The number of buckets is that of each file's entry, because a rescale may have changed the
-        option.
+        The number of buckets is taken from each file's entry, because a rescale may have changed
+        the option.
         """
         mask = np.ones(len(columns), np.bool_)
         if self._keys is None:
