@@ -63,8 +63,8 @@ def require_same_snapshot(handle: TableHandle, value: object, found: Snapshot | 
     """Raise NotFoundError if ``value`` is a position with the identity of another snapshot than
     ``found``.
 
-    ``found`` is the snapshot of this number; None if there is none. Then the snapshot has expired,
-    which is no error, unless its number is higher than that of the newest snapshot.
+    ``found`` is the snapshot of this number, or None. If it is None, a number up to that of the
+    newest snapshot has expired, which is no error. A higher number is an error.
     """
     if not isinstance(value, Position) or value.identity is None:
         return

@@ -35,7 +35,7 @@ class IcebergPublication:
     """
 
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
-        """Publish in the Iceberg catalogs that ``open_targets`` opens, too.
+        """Publish also in the Iceberg catalogs that ``open_targets`` opens.
 
         These catalogs are named in the options of the tables' own catalog. ``open_targets=None`` is
         for tables that are opened without a catalog.
@@ -80,8 +80,8 @@ class IcebergPublication:
     def check_change(self, before: TableSchema, handle: TableHandle) -> None:
         """Raise ``UnsupportedError`` for a change of columns or options that cannot be published.
 
-        ``handle`` has the new schema. If publication is switched on, log a warning for columns that
-        once got a narrower type.
+        ``handle`` has the new schema. If the change switches publication on, log a warning for
+        columns that once got a narrower type.
         """
         if not handle.options.publishes_iceberg:
             return

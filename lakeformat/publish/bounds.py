@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts the statistics of Paimon data files to the form of Iceberg manifests.
 
-Iceberg stores statistics as maps from the id of a column to its value.
+Iceberg stores each kind of statistics as a map from column ids to values.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ HAS_ROW_IDS = 3
 
 
 def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
-    """Return the metadata in format version ``version``, or unchanged if its version is not older.
+    """Return the metadata in format version ``version``; metadata in a newer version is unchanged.
 
     All files remain valid. The next snapshot gives ids to the rows of files without row ids.
     """
@@ -30,10 +30,8 @@ def upgraded(metadata: TableMetadata, version: int) -> TableMetadata:
 
 
 def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
-    """Raise ``UnsupportedError`` if the option for the format version is below that of the
-    metadata.
-
-    The option is ``metadata.iceberg.format-version``.
+    """Raise ``UnsupportedError`` if the option ``metadata.iceberg.format-version`` is below the
+    format version of the metadata.
     """
     option, asked = type(handle.options).iceberg_format_version, handle.options
     if asked.iceberg_format_version >= published.format_version:

@@ -42,7 +42,7 @@ def publication_lag(table: Table) -> ObserverLag:
 
 
 def lag_of(handle: TableHandle, targets: Targets | None) -> ObserverLag:
-    """Return how many snapshots readers of the Iceberg metadata or of a catalog do not see yet.
+    """Return the number of snapshots that readers of the metadata or of a catalog do not see yet.
 
     All snapshots count as unseen if the metadata is missing or unreadable, or names an earlier
     location of the table. The same holds if the newest snapshot of the metadata was rolled back, or

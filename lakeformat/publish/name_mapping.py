@@ -2,8 +2,8 @@
 """Makes the name mapping of a table, which Iceberg readers use for files without field ids.
 
 pypaimon writes such files. If several fields have had the same name, the name is mapped to a
-dropped field, or to an id that no field has. Otherwise readers would return the values of one field
-in another field.
+dropped field, or to an id that no field has. So no reader returns the values of one field in
+another field.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NO_FIELD = 1_000_000_000
 
 
 def name_mapping(schemas: Iterable[Schema], newest: TableSchema) -> str:
-    """Return the name mapping for all schemas of a table, given oldest first, as JSON."""
+    """Return, as JSON, the name mapping for all ``schemas`` of a table, given oldest first."""
     found = _mapping([schema.struct for schema in schemas])
     if newest.primary_keys:
         found += _system_columns(found, newest.key_fields)

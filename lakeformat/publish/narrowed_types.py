@@ -33,9 +33,9 @@ _TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
 
 def narrowed_columns(before: TableSchema, after: TableSchema) -> Iterator[str]:
-    """Yield a text for each column whose values in older files Paimon cuts or pads after a change.
+    """Yield a text for each column of which Paimon cuts or pads the values in older files.
 
-    Changes to another type in Iceberg are not found.
+    Columns whose type also changes in Iceberg are left out.
     """
     for column, was, kind in _in_fields("", before.fields, after.fields):
         if _is_narrowed(was, kind):

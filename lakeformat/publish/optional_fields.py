@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields that were optional or missing in an earlier schema are optional in published schemas.
 
-Snapshots and files of the earlier schema may have nulls in such a field, or lack it, also if the
+Snapshots and files of the earlier schema may have nulls in such a field, or lack it, even if the
 table does not allow nulls now. Readers of Iceberg expect no nulls in a required field, so a search
 for nulls would not find these rows. Readers also refuse files that lack a required field.
 """
@@ -18,8 +18,8 @@ __all__ = ["optional_as_before", "optional_fields", "with_optional_fields"]
 
 
 def optional_as_before(schemas: Iterable[Schema]) -> Iterator[Schema]:
-    """Yield schemas, oldest first, in which a field is required only if it was required in all
-    earlier ones.
+    """Yield the schemas, oldest first; a field is required only if it was required in all earlier
+    schemas.
     """
     required: set[int] | None = None
     for schema in schemas:
@@ -30,7 +30,7 @@ def optional_as_before(schemas: Iterable[Schema]) -> Iterator[Schema]:
 
 
 def optional_fields(schema: Schema) -> set[int]:
-    """Return the ids of all fields that allow nulls, also of nested ones."""
+    """Return the ids of all fields that allow nulls, including nested fields."""
     return {field.id for _, field in named_fields(schema.struct) if not field.required}
 
 

@@ -52,7 +52,7 @@ def names_own_files(metadata: TableMetadata) -> bool:
 def has_intact_manifests(
     base: LoadedMetadata, manifests: pa.Table, sizes: Mapping[str, int] | None
 ) -> bool:
-    """Return True if all manifests of a manifest list are files of a publication, and are there.
+    """Return True if all manifests of a manifest list exist and are files of a publication.
 
     ``sizes`` are the sizes of the files in the metadata directory, by name; None if unknown. A
     manifest may be newer than the listing of the directory: if one is missing there, or has another

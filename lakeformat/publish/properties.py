@@ -21,8 +21,9 @@ forbid engines of Iceberg to delete files: the files belong to the Paimon table.
 
 
 def protected(metadata: TableMetadata) -> TableMetadata:
-    """Return the metadata with the property that forbids engines of Iceberg to delete files; the
-    same object if it has the property, which earlier versions did not set.
+    """Return the metadata with the property that forbids engines of Iceberg to delete files.
+
+    Earlier versions of this library did not set it. If the metadata has it, return the same object.
     """
     properties = {**metadata.properties, **_PROTECTION}
     return (

@@ -151,7 +151,7 @@ class _Publication:
         return self._report(None)
 
     def _follow(self, newest: LoadedMetadata) -> None:
-        """Point the catalogs to the newest metadata, then delete metadata files older than its log.
+        """Point the catalogs to ``newest``, then delete metadata files older than those in its log.
 
         Do nothing without catalogs, because then ``point_to`` has already deleted such files.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the deleted rows of a Paimon snapshot as Iceberg delete files, in the metadata directory.
 
-Paimon stores deletion vectors in index files. Most Iceberg readers cannot read them: they need a
-Puffin file around the vectors, and format version 2 has no vectors. So changed vectors are written
-again: in Puffin files, or in version 2 as one small Parquet file for each data file.
+Paimon stores deletion vectors in index files. Most Iceberg readers cannot read these files: the
+readers need vectors in a Puffin file, and format version 2 has no vectors. So changed vectors are
+written again: in Puffin files, or in version 2 as one small Parquet file for each data file.
 """
 
 from __future__ import annotations

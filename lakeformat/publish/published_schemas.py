@@ -44,7 +44,7 @@ class PublishedSchemas:
         self._found: dict[int, tuple[TableSchema, Schema]] = {}
 
     def of(self, number: int) -> tuple[TableSchema, Schema]:
-        """Return the Paimon schema and the Iceberg schema of a schema id.
+        """Return the Paimon schema and the Iceberg schema with the id ``number``.
 
         Raise ``UnsupportedError`` if a column has a type that cannot be published.
         """

@@ -76,7 +76,7 @@ def require_publishable_history(handle: TableHandle, known: Mapping[int, Schema]
 
 
 def warn_of_narrowed_types(handle: TableHandle) -> None:
-    """Log a warning for each column of a table with snapshots that once got a narrower type."""
+    """Log a warning for each column that once got a narrower type, if the table has snapshots."""
     if latest_snapshot(handle.storage, handle.layout) is None:
         return
     with suppress(CorruptTableError):

@@ -23,7 +23,7 @@ def published_snapshot(metadata: TableMetadata, head: Snapshot) -> IcebergSnapsh
 
 
 def is_rolled_back(metadata: TableMetadata) -> bool:
-    """Return True if the metadata has later snapshots, which ``returned_to`` would remove."""
+    """Return True if the metadata still has snapshots after its current snapshot."""
     current = metadata.current_snapshot_id
     return current is not None and any(each.snapshot_id > current for each in metadata.snapshots)
 

@@ -97,8 +97,8 @@ def shown_before(schema: TableSchema, newest: TableSchema, version: int) -> Tabl
     """Return an earlier schema without columns that Iceberg readers cannot read.
 
     These are dropped columns of some types, and nested columns that have a field with the full name
-    of another field. So a table can be published after such a column was dropped or renamed. Return
-    ``newest`` itself unchanged.
+    of another field. So a table can be published after such a column was dropped or renamed. If
+    ``schema`` is the newest schema, return it unchanged.
     """
     if schema.id == newest.id:
         return schema
@@ -183,8 +183,8 @@ def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
 def _clashing(fields: Sequence[DataField]) -> set[int]:
     """Return the ids of columns to leave out, so that no two fields have the same full name.
 
-    Of two columns, the one with the shorter name is left out. It is always a nested one, so no key
-    and no partition column is left out.
+    Of two such columns, the one with the shorter name is left out. It is always a nested column, so
+    no key and no partition column is left out.
     """
     taken: set[str] = set()
     found = set()

@@ -34,7 +34,7 @@ class KeyGroups:
 
     @cached_property
     def ends(self) -> Positions:
-        """For each key, the exclusive end of its rows in ``order``; its last row is its newest."""
+        """For each key, the exclusive end of its rows in ``order``; the last row is the newest."""
         return np.append(self.starts, len(self.order))[1:]
 
     @cached_property

@@ -35,8 +35,8 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
     """Return a mask of the rows that are paired with an equal row of the other side.
 
-    More than two rows may be equal. Each side then has as many paired rows as the side with fewer
-    of these rows. ``is_left`` marks the rows of the left side, which come first in ``rows``.
+    If more than two rows are equal, as many are paired on each side as the smaller side has.
+    ``is_left`` marks the rows of the left side, which come first in ``rows``.
     """
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first
     starts, sizes = _runs(rows[order])

@@ -99,7 +99,7 @@ def in_any(conditions: Conjunction, ask: Callable[[Sequence[ColumnTest]], Mask])
 
 
 def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
-    """Return the conditions that the columns ``names`` alone can check.
+    """Return the conditions that can be checked with the columns ``names`` alone.
 
     Comparisons of other columns are left out. ``Alternatives`` are left out if one of their groups
     would become empty.

@@ -48,7 +48,7 @@ def sorted_batches(
     """Yield all rows in order.
 
     If the limit of temporary files is reached, or if one range of the rows does not fit into
-    memory, the result consists of several pieces, and only each piece is in order.
+    memory, the result consists of several pieces, each of which is in order by itself.
     ``read_columns`` reads columns of the same rows again, for a sample. Raise UnavailableError if
     the disk cannot store temporary files.
     """

@@ -71,7 +71,7 @@ class GivenKinds:
         if self._used > len(self._values):
             raise InvalidRequestError(
                 f"kinds has {counted(len(self._values), 'value')}, but there are more rows: pass "
-                "one per row"
+                "one kind per row"
             )
         return batch, self._values.slice(start, batch.num_rows)
 
@@ -89,7 +89,7 @@ class GivenKinds:
         if self._values is not None and self._used < len(self._values):
             raise InvalidRequestError(
                 f"kinds has {counted(len(self._values), 'value')} for "
-                f"{counted(self._used, 'row')}: pass one per row"
+                f"{counted(self._used, 'row')}: pass one kind per row"
             )
 
     def _split_column(self, batch: pa.RecordBatch, name: str) -> tuple[pa.RecordBatch, pa.Array]:

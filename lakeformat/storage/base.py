@@ -114,8 +114,8 @@ class Storage(Protocol):
 
         A storage with real directories creates only the parent directory of the file, such as
         ``snapshot`` in a new table. If a directory above the parent is missing, it raises
-        ``NotFoundError`` (made by ``vanished``) and writes nothing. Otherwise a writer that still
-        uses the old path of a renamed or dropped table would recreate it with a single snapshot.
+        ``NotFoundError`` (made by ``vanished``) and writes nothing. So a writer that still uses the
+        old path of a renamed or dropped table does not recreate it with a single snapshot.
         """
         ...
 
@@ -140,7 +140,7 @@ class Storage(Protocol):
         ...
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, also if it is empty."""
+        """Return True if ``path`` is a directory, even if it is empty."""
         ...
 
     def delete(self, path: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies a directory to a new name, so that the old one can be deleted afterwards.
+"""Copies a directory to a new name, so that the old directory can be deleted afterwards.
 
 A storage that cannot move directories also cannot lock the new name. So every file that is already
 in the new directory is compared before it counts as a copy, and files of other writers are kept.

@@ -61,8 +61,8 @@ def require_proof(store: RawStore, identity: str, path: str, new_id: Callable[[]
     """Raise ``UnsupportedError`` if a test shows that the store lacks reliable conditional writes.
 
     The result is kept in this process for ``identity``, which names the store. The test file is
-    written beside ``path`` under the name of a temporary file, with ``new_id()`` in it. Readers
-    ignore a leftover, and orphan removal deletes it.
+    written beside ``path``, with a temporary file's name that contains ``new_id()``. Readers ignore
+    a leftover, and orphan removal deletes it.
     """
     with _probing:
         if identity not in _verdicts:

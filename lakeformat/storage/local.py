@@ -181,7 +181,7 @@ class LocalStorage(FollowsNoLinks):
             make_durable_directory(path)
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, also if it is empty."""
+        """Return True if ``path`` is a directory, even if it is empty."""
         mode = self._mode(path)
         return mode is not None and stat.S_ISDIR(mode)
 

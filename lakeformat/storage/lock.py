@@ -23,7 +23,7 @@ class Held(Protocol):
 
         Then nothing was written, and the caller gives up the commit. ``seconds`` is the longest
         duration of the write, 0 if unknown. Raise ``InvalidRequestError`` if even a lock that was
-        just taken expires too early for that.
+        just taken expires too early for such a write.
         """
         ...
 

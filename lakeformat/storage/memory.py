@@ -129,7 +129,7 @@ class MemoryStorage:
             self._made.update("/".join(segments[:end]) for end in range(1, len(segments) + 1))
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, also if it is empty."""
+        """Return True if ``path`` is a directory, even if it is empty."""
         with self._lock:
             inside = _inside(path)
             return _key(path) in self._made or any(key.startswith(inside) for key in self._keys())

@@ -48,7 +48,7 @@ def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Itera
     """Raise a ``LakeError``, which names the operation and the address, for any client error of a
     with block.
 
-    Each of ``secrets`` is replaced by ``***`` in the message, also if it is percent-encoded.
+    Each of ``secrets`` is replaced by ``***`` in the message, even if it is percent-encoded.
     """
     from obstore.exceptions import BaseError
 

@@ -32,8 +32,8 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
     except ImportError as error:
         raise UnsupportedError(
             f"the files of {uri} are deleted, but empty objects whose names end in a slash remain, "
-            "and this pyarrow has no S3 to delete them. Check that nothing else is left there, and "
-            f"delete them, for example with: aws s3 rm --recursive {address}/"
+            "and this pyarrow has no S3 client to delete them. Check that nothing else is left "
+            f"there, and delete them, for example with: aws s3 rm --recursive {address}/"
         ) from error
     given = client.config.values
     words = {
@@ -86,8 +86,8 @@ def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
 def _address(client: ObjectClient, key: str) -> str:
     """Return the address to which the client sends the requests for an object.
 
-    The client shows it only in a signed address. The options and the environment decide the host,
-    and if the bucket is in it. The key for this signature is not valid.
+    The options and the environment decide the host, and if it contains the bucket. The client shows
+    the address only when it signs one, so it signs one here, with a key that is not valid.
     """
     signer = _with_values(client, access_key_id="-", secret_access_key="-", session_token=None)
     with client.asking("find the address of", key):

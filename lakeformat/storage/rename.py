@@ -194,7 +194,7 @@ class RenameStorage:
             self._system.create_dir(_absolute(path), recursive=True)
 
     def directory_exists(self, path: str) -> bool:
-        """Return True if ``path`` is a directory, also if it is empty."""
+        """Return True if ``path`` is a directory, even if it is empty."""
         return self._type(path) is FileType.Directory
 
     def delete(self, path: str) -> None:

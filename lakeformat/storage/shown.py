@@ -32,8 +32,8 @@ def carries_secret(address: str) -> bool:
 
 
 def secrets_in(address: str) -> list[str]:
-    """Return the secrets in an address, which the error of a driver may show alone: its password,
-    and the values of parameters such as a signature.
+    """Return the secrets in an address: its password, and the values of parameters such as a
+    signature. The error of a driver may show a secret without the address.
 
     Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
     it as the host. So each part of such a password is returned, too.

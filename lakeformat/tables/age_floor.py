@@ -80,12 +80,12 @@ def find_floor(
 ) -> AgeFloor:
     """Return the age limit of a search for orphan files.
 
-    It is ``older_than``; by default one day before ``now_millis``, or 5 minutes before
-    ``running_since`` if that is earlier.
+    It is ``older_than``; by default one day before ``now_millis`` or 5 minutes before
+    ``running_since``, the earlier of the two.
 
     ``running_since`` is the start of the oldest write in progress, if you know it. An
-    ``older_than`` that is later than the default raises ``InvalidRequestError``, unless
-    ``allow_younger`` is set: files of a write in progress could be deleted.
+    ``older_than`` that is later than the default raises ``InvalidRequestError``, because files of a
+    write in progress could be deleted. ``allow_younger`` allows it.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

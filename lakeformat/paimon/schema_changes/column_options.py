@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the columns that options name: a rename updates the options, a drop is refused."""
+"""Finds the columns that options name, to update the options in a rename and to refuse a drop."""
 
 from __future__ import annotations
 

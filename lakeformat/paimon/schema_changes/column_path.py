@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Replaces a column, or a field inside one, given its path.
 
-The table itself is a ROW of its columns, so that columns and nested fields are found alike.
+A table is treated as a ROW of its columns, so that columns and nested fields are found alike.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ VALUE = "value"
 
 
 def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
-    """Return the columns ``fields``, changed by ``edit`` at the level of the last name of ``path``.
+    """Return ``fields`` after ``edit`` has changed the ROW that holds the last name of ``path``.
 
-    ``edit`` gets the fields of the ROW in which the last name is, or all columns for a path of one
-    name, and returns the new ones. Raise InvalidRequestError if there is no such ROW.
+    ``edit`` gets the fields of this ROW, or all columns for a path of one name, and returns the new
+    fields. Raise InvalidRequestError if there is no such ROW.
     """
 
     def edit_row(data_type: DataType) -> DataType:

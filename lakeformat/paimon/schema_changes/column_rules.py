@@ -50,7 +50,7 @@ def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
 
 
 def check_drop(schema: TableSchema, path: Path) -> None:
-    """Raise InvalidRequestError for a key column: keys decide how files are placed and merged."""
+    """Raise InvalidRequestError for a column of the primary key or of the partition keys."""
     _refuse_partition_key(schema, path, "be dropped")
     _refuse_primary_key(schema, path, "be dropped")
 
@@ -64,16 +64,16 @@ def check_renamed_type(field: DataField, path: Path) -> None:
     """Raise InvalidRequestError for a BLOB column: its files are found by the column's name."""
     if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
         raise InvalidRequestError(
-            f"column {shown(path)} is a BLOB, which cannot be renamed, because files are found by "
-            "its name: add a column with the new name instead"
+            f"column {shown(path)} is a BLOB, which cannot be renamed, because its files are "
+            "found by its name; add a column with the new name instead"
         )
 
 
 def check_type_change(schema: TableSchema, path: Path) -> None:
     """Raise an error if the type of the column must not change.
 
-    Raise InvalidRequestError for a key column, and UnsupportedError for a column with a default
-    value.
+    Raise InvalidRequestError for a primary-key or partition column, and UnsupportedError for a
+    column with a default value.
     """
     _refuse_partition_key(schema, path, "change its type")
     _refuse_primary_key(schema, path, "change its type")
@@ -86,9 +86,9 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
 
 
 def check_bucket_key_type(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Raise InvalidRequestError if rows of the bucket key would be in the buckets of the old type.
+    """Raise InvalidRequestError if the new type of a bucket-key column gives rows other buckets.
 
-    Conditions find rows by the buckets of the new type.
+    Existing rows remain in their buckets, and conditions would not find them in the new ones.
     """
     options = schema.table_options
     if len(path) > 1 or path[0] not in (options.bucket_key or ()):
@@ -116,7 +116,7 @@ def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullabl
     if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
         raise InvalidRequestError(
             f"column {shown(path)} cannot become NOT NULL, because existing rows may have "
-            f"nulls; if you know that none has, set {option.key!r} to 'false' first"
+            f"nulls; if you know that there are none, set {option.key!r} to 'false' first"
         )
 
 

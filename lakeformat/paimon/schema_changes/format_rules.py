@@ -34,7 +34,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The options for one kind of files, as errors name them, such as ``'file.format'``."""
+    """Texts that name the options for one kind of file in errors, such as ``'file.format'``."""
 
     format: str
     compression: str
@@ -45,7 +45,7 @@ _CHANGELOG = OptionKeys("'changelog-file.format'", "'changelog-file.compression'
 
 
 def files_of_table(options: TableOptions) -> Iterator[tuple[OptionKeys, TableOptions]]:
-    """Yield, for each kind of file of a primary-key table, the keys and values of its options."""
+    """Yield the option keys and the options for each kind of file of a primary-key table."""
     yield DATA_FILES, options
     levels = sorted({*options.file_format_per_level, *options.file_compression_per_level})
     for level in levels:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns field ids to a new column: larger than every id that the table ever used."""
+"""Assigns field ids to a new column, each larger than every id that the table ever used."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ __all__ = ["check_order"]
 def check_order(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
     """Raise InvalidRequestError if existing rows would merge to other values with the new type.
 
-    Values of sequence columns must keep their order, and must not become equal. Those of a ``max``
+    Values of sequence columns must keep their order, and must not become equal. Values of a ``max``
     or ``min`` column must keep their order.
     """
     if len(path) > 1 or keeps_distinct(old, new):

@@ -51,8 +51,8 @@ def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
             reason = "a column of the primary key, which never changes; leave it out of the group"
         elif name in group.sequence and not _is_sequence(by_name[name]):
             reason = (
-                f"which is {type_to_sql(by_name[name].type)}, as the sequence of a group; take a "
-                "column of numbers, dates, times or timestamps"
+                f"whose type {type_to_sql(by_name[name].type)} cannot be the sequence of a group; "
+                "take a column of numbers, dates, times or timestamps"
             )
         else:
             continue

@@ -123,8 +123,8 @@ def _check_row_numbers(schema: TableSchema) -> None:
     options = schema.table_options
     if options.data_evolution_enabled and not options.row_tracking_enabled:
         raise InvalidRequestError(
-            "option 'data-evolution.enabled' joins files by row id: set "
-            "'row-tracking.enabled' = 'true' too"
+            "option 'data-evolution.enabled' joins files by row id, which the table does not have; "
+            "set 'row-tracking.enabled' = 'true' too"
         )
     if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE_BUCKET):
         keys = _listed(schema.primary_keys)

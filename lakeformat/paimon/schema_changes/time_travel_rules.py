@@ -70,7 +70,7 @@ def named_state(options: TableOptions) -> NamedState | None:
     if len(given) > 1:
         listed = " and ".join(repr(option.key) for option, _ in given)
         raise InvalidRequestError(
-            f"options {listed} name several states, but a scan reads one: keep one of the options"
+            f"options {listed} choose several snapshots, but a scan reads one; keep one option"
         )
     mode = options.scan_mode
     if mode == _DEFAULT:

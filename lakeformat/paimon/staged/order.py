@@ -33,9 +33,9 @@ def require_order(
     error also if later commits are unknown: because snapshots have expired since a result was
     staged, or because a rollback deleted the snapshot on which it was staged.
 
-    In a table with ``sequence.field``, the columns of this option show which row is newer. There,
-    only two results with new keys of one dynamic bucket are refused. A table without buckets needs
-    no order. ``address_of`` returns the address of a result by its name.
+    In a table with ``sequence.field``, the columns of this option show which row is newer. Such a
+    table raises the error only if two results have new keys of one dynamic bucket. A table without
+    buckets needs no order. ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle):
         return
@@ -109,7 +109,7 @@ def _refuse_rivals(
     for snapshot in newest_first(handle, head, oldest):
         if snapshot is None:
             raise InvalidRequestError(
-                f"snapshots of {handle.uri} have expired since these results were staged on "
+                f"snapshots of {handle.uri} have expired since results were staged on "
                 f"snapshot {oldest}, so it is unknown which rows are newer. Nothing was published; "
                 f"discard the results: {_discard(dict.fromkeys(owners.values()))}"
             )

@@ -118,7 +118,7 @@ class _Group:
         return pa.array(known, pa.int64())
 
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
-        """Return, for each file, the smallest or largest value of a column of the table, as text.
+        """Return, for each file, the value in ``bounds`` of a column of the table, as text.
 
         A value is null if the file has no such bound. All values are null if one of them cannot be
         cast to the current type.

@@ -20,7 +20,7 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("created", "max"
 
 
 class FileSums:
-    """The number, rows, bytes and newest time of live files, by partition or by bucket."""
+    """The number of live files, with their rows, bytes and newest time, by partition or bucket."""
 
     def __init__(self, source: Source, keys: Sequence[str]) -> None:
         self.source = source

@@ -45,7 +45,7 @@ class TableCommits(TableReads):
         conflict: Conflict | None = None,
         **unknown: Never,
     ) -> CommitReport:
-        """Add rows in one commit, or replace partitions; the same ``commit`` publishes only once.
+        """Add rows in one commit, or replace partitions; each ``commit`` is published only once.
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of those; missing columns get
         their default or nulls. With a primary key, a row is merged with the existing row of its
@@ -74,9 +74,9 @@ class TableCommits(TableReads):
         epoch milliseconds) and the table's watermark.
 
         If ``commit`` was published before, nothing is written, even if the rows differ. But an
-        append table raises InvalidRequestError if ``data``, without being read, shows another
-        number of rows than the published commit has. Rows of a primary-key table are added to level
-        0, as with ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a
+        append table raises InvalidRequestError if the length of ``data`` is known and is not the
+        number of rows of the published commit. Rows of a primary-key table are added to level 0, as
+        with ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a
         compaction makes the rows visible.
 
         After a ``LakeError`` nothing was published and no file is left behind, except after
@@ -240,7 +240,7 @@ class TableCommits(TableReads):
         return self.has_unique_keys and not accumulating_columns(self.schema)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of the run with this commit user; None without one.
+        """Return the record of the last success of the run with this commit user, or None.
 
         Records are kept for 90 days.
         """

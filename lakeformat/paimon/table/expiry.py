@@ -33,7 +33,7 @@ class TableExpiry(TableReads):
     ) -> ExpireReport:
         """Remove old snapshots with the files that only they need; the newest is always kept.
 
-        At least ``retain_min`` and at most ``retain_max`` of the newest are kept. Between these two
+        At least ``retain_min`` and at most ``retain_max`` snapshots are kept. Between these two
         limits, a snapshot expires if the next snapshot was committed before ``older_than``: a time,
         or an age such as ``"2 d"``. Missing arguments default to the table options. Snapshots that
         a consumer needs are kept, and so are the files that a tag or a branch needs. At most

@@ -57,7 +57,7 @@ class TableReads:
 
     @property
     def identity(self) -> str:
-        """A text that differs if the table is dropped and created again under its name."""
+        """A text that changes if the table is dropped and created again under its name."""
         from lakeformat.paimon.metadata.schema_file import table_identity
 
         return table_identity(self._handle.storage, self._handle.layout)
@@ -83,10 +83,10 @@ class TableReads:
         return "has a primary key" if self.schema.primary_keys else None
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return a text for each difference between this table and the description of a new one.
+        """Return a text for each difference between this table and ``wanted``, a new table.
 
-        The primary key, the partition columns and the options are compared if the description
-        ``wanted`` sets them. Other columns are not compared.
+        The primary key, the partition columns and the options are compared if ``wanted`` sets them.
+        Columns outside the keys are not compared.
         """
         from lakeformat.paimon.schema_changes.contradictions import contradictions
 

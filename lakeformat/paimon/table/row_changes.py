@@ -47,9 +47,9 @@ class TableRowChanges(TableReads):
         deletion vectors mark the rows if the table has ``deletion-vectors.enabled``; otherwise the
         files with such rows are rewritten.
 
-        Rows that other writers add meanwhile are kept, unless the search is repeated. The search is
-        repeated if another commit first changes the same files, or the same partitions of a table
-        with a primary key. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
+        The search is repeated if another commit changes the same files meanwhile, or the same
+        partitions of a table with a primary key. Without a repetition, rows that other writers add
+        meanwhile are kept. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
         until these snapshots expire. With ``commit``, a delete that finds no row is published, too,
         so that a retry finds this commit. ``conflict="transaction-order"`` searches the rows in
         ``read_snapshot`` and keeps those whose key other commits have changed since; see ``write``.

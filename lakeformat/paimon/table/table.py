@@ -127,8 +127,8 @@ class Table(
     def system_table(self, name: str) -> ReadOnlyTable:
         """Return a system table: metadata such as ``"files"``, or rows such as ``"ro"``.
 
-        Raise InvalidRequestError, which lists the names, for an unknown name, and UnsupportedError
-        for a system table that only other engines have.
+        Raise InvalidRequestError for an unknown name; the error lists the names. Raise
+        UnsupportedError for a system table that only other engines have.
         """
         from lakeformat.paimon.system_tables import find_row_table, find_system_table
 
@@ -215,7 +215,7 @@ class SystemTable(ReadOnlyTable):
     ) -> SystemScan:
         """Return a scan of the metadata of the table.
 
-        If the system table shows one snapshot, such as ``$files``, the arguments choose the
+        If the system table shows one snapshot, as ``$files`` does, the arguments choose the
         snapshot. Without them, the table options ``scan.*`` may choose it; by default it is the
         newest. ``newest`` ignores these options. Raise NotFoundError if the chosen snapshot does
         not exist, and InvalidRequestError if several arguments, ``newest`` included, choose a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of ``Table.write``, ``commit``, ``new_writer`` and ``drop_partitions``.
 
-A write of rows is repeated if keys got other buckets meanwhile.
+A write of rows is repeated if another writer has assigned buckets to the keys meanwhile.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def delete_partitions(
     commit: CommitId | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
-    """Delete the rows of ``partitions`` and their marks; the spec ``{}`` matches all partitions."""
+    """Delete the rows and done marks of ``partitions``; the spec ``{}`` means all partitions."""
     from lakeformat.paimon.partitions.mark_done import remove_marks_of_emptied
 
     options = replace(

@@ -260,7 +260,7 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
             raise InvalidRequestError(
                 f"{name!r} is a name for automatic tags ('tag.automatic-creation'), and snapshot "
                 f"{tag.snapshot.id} of {handle.uri} already has one, {tag.name!r}: choose a name "
-                "of another form"
+                "that is not a date or time, such as 'release-1'"
             )
 
 

@@ -65,5 +65,5 @@ class Timeline:
 
 
 def surplus(oldest_first: Sequence[str], most: int | None) -> list[str]:
-    """Return all names without the last ``most`` names; an empty list if ``most`` is None."""
+    """Return all names except the last ``most`` names; an empty list if ``most`` is None."""
     return [] if most is None else list(oldest_first[: max(0, len(oldest_first) - most)])

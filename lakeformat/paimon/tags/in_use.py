@@ -84,9 +84,10 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
     if is_protection(tag.name) and not is_over(handle, tag):
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: a rollback restored files of its "
-            f"snapshot {tag.snapshot.id}, which the expiry of other engines keeps only while "
-            "that tag exists. `tags.expire` (lake tag expire) deletes it once the snapshots before "
-            "that rollback have expired; pass force=True if no other engine expires this table"
+            f"snapshot {tag.snapshot.id}, and the expiry of other engines keeps these files only "
+            "while the tag exists. `tags.expire` (lake tag expire) deletes the tag once the "
+            "snapshots before that rollback have expired. Pass force=True if no other engine "
+            "expires this table"
         )
 
 

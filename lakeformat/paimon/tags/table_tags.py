@@ -141,8 +141,8 @@ class TableTags:
     ) -> DeletionReport:
         """Delete tags and the files that only these tags needed.
 
-        Without ``force``, a tag at which a branch began, or that protects a rollback, raises
-        InvalidRequestError. If this library's expiry needs that tag, the error is raised even with
+        A tag at which a branch began, or which protects a rollback, raises InvalidRequestError
+        without ``force``. If this library's expiry needs that tag, the error is raised even with
         ``force``. A missing tag raises NotFoundError without ``missing_ok``, before any tag is
         deleted. ``on_progress`` is called with each file that is deleted, or planned by a dry run,
         and the reason. The next deletion removes files that could not be deleted.

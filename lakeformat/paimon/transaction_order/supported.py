@@ -41,8 +41,8 @@ def is_transaction_order(
     if read_snapshot is None:
         raise InvalidRequestError(
             f"conflict='transaction-order' on {handle.uri} needs read_snapshot, the snapshot from "
-            "which the rows were computed: read table.position() before you read the table, and "
-            "pass it"
+            "which the rows were computed: call table.position() before you read the table, and "
+            "pass the result"
         )
     return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a batch whose rows count as written right after the snapshot from which it was computed.
+"""Writes a batch as if right after the snapshot from which its rows were computed.
 
 The keys that other commits have changed since that snapshot are left out of the batch, so that
 their newer rows are kept. If another commit changes a key of the batch before the batch is

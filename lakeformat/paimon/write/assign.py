@@ -151,7 +151,7 @@ class PartitionNumbers:
 
 
 class Assigner:
-    """Finds the place of each row by the bucket function of its key."""
+    """Finds the place of each row: applies the table's bucket function to the bucket key."""
 
     def __init__(
         self,

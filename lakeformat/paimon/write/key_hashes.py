@@ -88,7 +88,7 @@ class _Sorted:
         return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
-        """Set ``found``, at the positions of the known hashes in ``wanted``, to their buckets.
+        """Write the bucket of each known hash in ``wanted`` to the same position of ``found``.
 
         ``wanted`` is sorted. The positions of unknown hashes are not changed.
         """

@@ -122,7 +122,7 @@ class KeyPlaces:
         return places
 
     def leave(self, keys: Positions, partitions: Positions, places: Places) -> None:
-        """Count one key fewer in each of ``places``, which ``keys`` leave with their partitions."""
+        """Record that each key leaves its place and partition, and count one key fewer there."""
         self._left.add(keys, partitions, places)
         self._count(places, -1)
 

@@ -144,7 +144,7 @@ class SequenceNumbers:
             f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
             f"count. Set the option to '{entry.total_buckets}', rescale the table with "
             f"`lake rescale {self._handle.argument}`, or overwrite "
-            f"{'the partition' if path else 'it'}"
+            f"{'the partition' if path else 'the table'}"
         )
 
     def _newest_count(self) -> int | None:

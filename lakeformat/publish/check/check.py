@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the rows that installed readers return with the rows of the published files.
+"""Compares the rows of the published files with the rows that installed readers return.
 
 Rows are compared by hashes, in any order.
 """

@@ -281,8 +281,9 @@ def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Pred
 
 
 def _of_every_value(column: str, field: DataField, *, is_met: bool) -> Compare:
-    """Return a comparison that every value of a column of numbers meets, or none if not ``is_met``;
-    it is unknown for null.
+    """Return a comparison that every number in the column meets; it is unknown for null.
+
+    With ``is_met=False``, return a comparison that no number meets.
     """
     beside = neighbours(Decimal("-Infinity"), field)
     assert beside is not None, "a column of integers or decimals"

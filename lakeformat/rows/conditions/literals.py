@@ -42,7 +42,7 @@ _WIDE = Context(prec=400)
 """A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
 OR_A_RANGE = ", or in a condition a range around it"
-"""The end of a message, which is of no use for the value of a partition."""
+"""The end of a message about a condition; the value of a partition cannot be a range."""
 
 
 def has_literals(data_type: DataType) -> bool:
@@ -337,8 +337,9 @@ def _to_utc(text: str) -> str:
 
 
 def _require_day(text: str) -> None:
-    """Raise ``_Unfit`` for a text without a day, which a cast may read as a number, and for a day
-    that its month does not have, for which a cast takes the last day.
+    """Raise ``_Unfit`` for a text without a day, which a cast may read as a number.
+
+    Raise it also for a day that its month does not have: a cast would take the last day instead.
     """
     day = _DAY.match(text)
     if day is None:

@@ -33,10 +33,11 @@ class TimestampText:
 
 
 def plain_moment(text: str) -> str:
-    """Return a text of a time as ``2024-01-31 10:30:00.5``, in UTC and with a Z if it has a zone.
+    """Return the text of a time in the form ``2024-01-31 10:30:00.5``.
 
-    A text without a time of day means the beginning of the day, in the zone of the text. Raise
-    ValueError for any other text, and OverflowError if its time in UTC has no year from 1 to 9999.
+    If ``text`` has a zone, the result is in UTC and ends with Z. Without a time of day, ``text``
+    means the beginning of the day in its zone. Raise ValueError if ``text`` is not the text of a
+    time, and OverflowError if the time in UTC has no year from 1 to 9999.
     """
     found = _MOMENT.fullmatch(text)
     if found is None:

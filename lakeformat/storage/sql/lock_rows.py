@@ -122,7 +122,7 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """If the time in the row is one of ``tokens``, replace it by ``fresh`` and return True.
+        """Replace the time in the row by ``fresh`` if it is one of ``tokens``, and return True.
 
         Return False if no row has one of these times.
         """

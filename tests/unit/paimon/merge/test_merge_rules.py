@@ -104,7 +104,7 @@ REFUSED = [
     ({**PARTIAL, "fields.g.sequence-group": "id"}, "names 'id', a column of the primary key"),
     (
         {**PARTIAL, "fields.b.sequence-group": "a"},
-        "names 'b', which is STRING, as the sequence of a group; take a column of numbers",
+        "names 'b', whose type STRING cannot be the sequence of a group; take a column of numbers",
     ),
     (
         {**GROUP, "fields.h.sequence-group": "a"},
@@ -226,7 +226,7 @@ def test_a_sequence_says_nothing_where_a_row_may_move_between_partitions(catalog
 CHANGES = [
     ([lake.set_option("sequence.field", "nix")], "'sequence.field' names .*'nix'"),
     ([lake.set_option("fields.a.aggregate-function", "sum")], "needs a sequence group"),
-    ([lake.set_option("fields.b.sequence-group", "a")], "'b', which is STRING"),
+    ([lake.set_option("fields.b.sequence-group", "a")], "'b', whose type STRING"),
     ([lake.set_option("ignore-delete", "true")], "which option 'ignore-delete' ignores"),
     ([lake.set_option("merge-engine", "first-row")], "is for merge engine 'partial-update'"),
     ([lake.set_option("rowkind.field", "g")], "'rowkind.field' names 'g', which is BIGINT"),
