@@ -113,7 +113,7 @@ def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
 
 
 def _was_due(outcome: TableOutcome[Any]) -> bool:
-    """Return True if only an earlier attempt compacted a table."""
+    """Return True if a table was compacted by an earlier attempt, and not by this one."""
     report = outcome.report
     return report is not None and bool(report.earlier_snapshot_ids) and not report.snapshot_ids
 

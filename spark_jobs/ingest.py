@@ -163,7 +163,7 @@ def _identity(catalog: Catalog, name: str) -> str | None:
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
     """Ingest the files that no earlier run of the task has ingested. Ingest all files if the table
-    counts repeated rows only once.
+    replaces repeated rows.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.run_files import RunFiles

@@ -41,7 +41,7 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
 - ``"partitions"``: the rows of each partition that gets new rows. A table without partition
   columns raises ``InvalidRequestError``.
 - ``"dynamic"``: as ``"partitions"``, but in a table without partition columns all rows. A Paimon
-  table keeps them if there are no new rows.
+  table keeps these rows if there are no new rows.
 """
 
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]

@@ -4,9 +4,10 @@
 A streaming job stores its checkpoint after the commit of a batch. If the job crashes in between, it
 repeats the batch when it restarts. By then the snapshot of the first commit may have expired.
 
-So before a batch is published, a consumer and a file are created. The consumer keeps the newest
-snapshot and all later ones. The file ``stream-<name>`` records the batch and the time of the first
-attempt. After the commit the file records that the batch is published, and the consumer is deleted.
+So before a batch is published, a consumer and a file are created. The consumer protects the newest
+snapshot and all later ones from expiry. The file ``stream-<name>`` records the batch and the time
+of the first attempt. After the commit the file records that the batch is published, and the
+consumer is deleted.
 
 If the consumer was deleted and the snapshot of the first commit may have expired, a repeated commit
 raises ``CommitUndecidableError`` (see ``CommitId``).
@@ -131,8 +132,8 @@ class _LoggedBatch:
         """Record that the batch begins, and return the identity to commit it with.
 
         Return None if the batch is already published. Raise ``InvalidRequestError`` if the batch is
-        older than the newest batch and its commit is not found, and if another checkpoint has
-        published a batch with this number.
+        older than the newest batch and its commit is not found. Also raise it if another checkpoint
+        has published a batch with this number.
         """
         note, commit = self._newest_note(), self.commit
         if note is not None and note.identifier > commit.identifier:
@@ -171,7 +172,7 @@ class _LoggedBatch:
 
     def forget_unless_published(self, noted: CommitId) -> None:
         """Delete the record and the consumer of a failed first attempt if the batch is not
-        published, and write the record of the batch before again. ``noted`` is the identity that
+        published, and restore the record of the previous batch. ``noted`` is the identity that
         ``begun`` has returned.
 
         The record of a repeated attempt is kept, because an earlier attempt may have published the
@@ -230,8 +231,8 @@ class _LoggedBatch:
     def _old_note(self, path: str) -> _Note | None:
         """Return the note of an earlier release; None if it does not matter for the batch.
 
-        Raise ``InvalidRequestError`` if the note has the batch as published, but its commit is not
-        found: the note may belong to another table.
+        Raise ``InvalidRequestError`` if the note records this batch as published, or names a newer
+        batch, but the commit of this batch is not found: the note may belong to another table.
         """
         note, commit = self._read(path), self.commit
         if note is None or note.identifier < commit.identifier:
@@ -249,15 +250,15 @@ class _LoggedBatch:
 
     def _require_checkpoint(self, note: _Note) -> None:
         """Raise ``InvalidRequestError`` if another checkpoint has published the batch of the note:
-        with the same number, the batch of this checkpoint has other rows.
+        this checkpoint has other rows under the same number.
         """
         if None in (note.checkpoint, self.checkpoint) or note.checkpoint == self.checkpoint:
             return
         raise InvalidRequestError(
             f"{self.commit} was not published in {self.table.uri}, because the stream has "
-            f"published commit {note.identifier} from another checkpoint, and the numbers of a "
-            "new checkpoint begin again: with a new checkpoint, set 'query' to a new name, or "
-            "leave it out"
+            f"published commit {note.identifier} from another checkpoint, and the numbers of a new "
+            "checkpoint begin again: if you changed the checkpoint, set 'query' to a new name, or "
+            "leave 'query' out"
         )
 
     def _undecidable(self, note: _Note, old: str) -> InvalidRequestError:

@@ -115,7 +115,7 @@ def columns_of(columns: Columns) -> tuple[str, ...]:
 def age_millis(column: str, age: str | timedelta) -> int:
     """Return an allowed age, such as ``"1 d"``, in milliseconds.
 
-    A text that is no age raises ``InvalidRequestError``, which names the column ``column``.
+    A text that is not an age raises ``InvalidRequestError``, whose message names ``column``.
     """
     if isinstance(age, timedelta):
         return age // timedelta(milliseconds=1)

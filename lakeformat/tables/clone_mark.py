@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mark of an unfinished clone, as text for messages."""
+"""Formats the mark of an unfinished clone, which is JSON in a file or a property, for messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["shown_mark"]
 def shown_mark(mark: bytes | str) -> str:
     """Return the mark of an unfinished clone as text for messages; "" for a damaged mark.
 
-    The text has the cloned part and its table, such as `` (tag v1 of /data/shop.db/orders)``.
+    The text names the cloned part and the source table: `` (tag v1 of /data/shop.db/orders)``.
     """
     try:
         found = json.loads(mark)

@@ -40,7 +40,7 @@ unit.
 def delete_first(table: str) -> str:
     """Return the advice to delete the rows of the earlier commit, and then to commit again.
 
-    ``table`` is the name of the table in the command.
+    ``table`` is the name of the table in the command of the advice.
     """
     return f"Delete the earlier rows (lake delete {table} --where ...), then {KEEP_BOTH}"
 

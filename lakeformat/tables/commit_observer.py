@@ -28,7 +28,7 @@ class ObservedFiles:
 
 @dataclass(frozen=True, slots=True)
 class ObserverLag:
-    """The commits whose work is still missing."""
+    """The commits after which the work of the observer is still missing."""
 
     snapshots: int
     """The count of snapshots whose work is missing; the count of all snapshots if no earlier work

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creates a file that only one writer can create, even if the answer of the storage is lost.
 
-The creation of such a file is the commit of a Paimon table.
+A Paimon table commits by the creation of such a file.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
     if outcome is PublishOutcome.UNKNOWN:
         raise CommitOutcomeUnknownError(
             f"the commit of {storage.uri(path)} got no answer from the storage and may have been "
-            "published. Look for the change, or for the new table, before you retry; with a "
-            "CommitId just retry: it publishes once. No file was removed"
+            "published. If you committed with a CommitId, just retry: the change is published "
+            "once. If not, look for the change, or for the new table, before you retry. No file "
+            "was removed"
         )
     return outcome is PublishOutcome.COMMITTED
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of tables whose values are credentials: recognised by their keys, hidden in output."""
+"""Table options whose values are credentials: recognised by their keys, hidden in output."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def names_credential(key: str) -> bool:
 
 
 def require_no_credential(key: str, value: str = "") -> None:
-    """Raise ``InvalidRequestError`` if ``key`` names a credential, or if ``value`` is the address
-    of a directory, such as that of ``write.data.path``, and contains a credential.
+    """Raise ``InvalidRequestError`` if ``key`` names a credential, or if ``key`` is that of a
+    directory, such as ``write.data.path``, and the address ``value`` contains a credential.
     """
     if key.endswith(_DIRECTORY) and carries_secret(value):
         raise InvalidRequestError(
@@ -49,7 +49,7 @@ def require_no_credential(key: str, value: str = "") -> None:
     if names_credential(key):
         raise InvalidRequestError(
             f"option {key!r} names a credential, and options of a table are stored as plain text "
-            "in its metadata: give it to the catalog or the connection instead"
+            "in its metadata: give the credential to the catalog or the connection instead"
         )
 
 

@@ -70,7 +70,7 @@ class Deleted:
 
     def line(self, *, dry_run: bool) -> str:
         """Return the numbers as one line, such as ``deleted 3 files of 2 MiB: 2 data files, 1
-        manifest``. If no size is known, the line has none.
+        manifest``. If no size is known, the line shows no size.
         """
         verb = "would delete" if dry_run else "deleted"
         kinds = ", ".join(kind.counted(count) for kind, count in sorted(self.files.items()))
@@ -96,7 +96,7 @@ class Deleter:
 
     A file that does not exist counts as deleted. ``threads`` is the number of parallel deletions;
     default: a multiple of the number of processors. ``later`` is a sentence for the warning about a
-    file that could not be deleted: it names what deletes the file later.
+    file that could not be deleted: it names the operation that deletes the file later.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ class Deleter:
         """Delete files in parallel; return False if a file could not be deleted. Failures are
         logged.
 
-        All deletions have ended when this returns. If a file must be deleted before another file,
-        pass it in an earlier call.
+        All deletions have ended when this returns. To delete some files first, pass them in an
+        earlier call.
         """
         before, waiting = self.deleted.failures, iter(removals)
         while batch := list(islice(waiting, _BATCH)):

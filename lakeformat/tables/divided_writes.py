@@ -36,7 +36,9 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of a table. It ends with its commit, or at the latest when its with block ends."""
+    """A batch of writes to a table. It ends with its commit or, at the latest, with its with
+    block.
+    """
 
     @property
     def transaction(self) -> int:

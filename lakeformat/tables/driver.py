@@ -3,7 +3,7 @@
 
 An operation describes itself as ``Steps``. ``carry_out`` plans units of work, works on each unit in
 an executor, and commits the results. If another commit has changed some of the units meanwhile, the
-loop pauses and plans them again, until ``Steps.attempts`` conflicts in a row.
+loop pauses and plans them again. It ends after ``Steps.attempts`` conflicts in a row.
 """
 
 from __future__ import annotations

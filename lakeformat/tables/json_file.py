@@ -108,8 +108,9 @@ class Member:
 def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the declared members by their Python names.
 
-    A missing required member raises ``KeyError``. A value of another type, also null for a required
-    member, raises ``ValueError``. Other null members, and undeclared members, are left out.
+    A missing required member raises ``KeyError``. A value of another type, or null for a required
+    member, raises ``ValueError``. Optional members that are null, and undeclared members, are left
+    out.
     """
     return {
         member.name: member.checked(members[member.key])

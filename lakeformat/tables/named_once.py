@@ -18,8 +18,8 @@ def named_once(
 ) -> dict[str, V]:
     """Return the pairs of names and values as a dict.
 
-    Raise ``InvalidRequestError`` if a name occurs twice. ``kind`` is what the names are, such as
-    ``column``, and ``advice`` the next step; by default to name it once.
+    Raise ``InvalidRequestError`` if a name occurs twice. ``kind`` describes the names, such as
+    ``column``. ``advice`` is the next step; default: to name it once.
     """
     found: dict[str, V] = {}
     for name, value in pairs:

@@ -32,8 +32,9 @@ class Position:
     or ``>`` raises ``InvalidRequestError``. A snapshot number compares like the position right
     after that snapshot.
 
-    Only the format of the table interprets the numbers. Other code compares positions, stores their
-    text (``str``), parses that text again (``parse``), and asks the table for everything else.
+    Only the format of the table interprets the numbers of a position. Other code compares
+    positions, stores their text (``str``), parses that text again (``parse``), and asks the table
+    for everything else.
     """
 
     numbers: tuple[int, ...]

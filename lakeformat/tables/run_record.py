@@ -49,13 +49,14 @@ class RunRecord:
     snapshot_id: int | None = None
     """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
-    """A number that the caller chooses for the run; a repetition of the run may have another one.
+    """A number that the caller chooses for the run; a repetition of the run may have another
+    number.
 
     None if the caller has no such number; each later attempt then counts as a repetition.
     """
     clears: int | None = None
-    """The number of repetitions that the caller had asked for before the success, of this run or of
-    runs beside it; None if unknown.
+    """The number of repetitions, of this run or of runs beside it, that the caller had requested
+    before the success; None if unknown.
     """
     attempt: int | None = None
     """The number of the attempt that succeeded; None if unknown."""
@@ -99,9 +100,9 @@ class RunRecords:
     def read(self, user: str) -> RunRecord | None:
         """Return the record of a run; None if its file is missing, or left empty by a crash.
 
-        A record of an earlier release counts if there is no newer one. It is ignored if its
-        snapshot is of another table. A record from before an adoption counts if there is no other
-        one.
+        A record of an earlier release counts if there is no newer record. It is ignored if its
+        snapshot is of another table. A Mixed table without a record returns the record of the
+        Iceberg table that it was before.
         """
         found = self._own(user)
         return self.adopted().read(user) if found is None and self.adopted else found

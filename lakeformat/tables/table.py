@@ -99,7 +99,7 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Apply ``offering_arguments`` to the public methods, also inherited, that have no ``**``."""
+    """Apply ``offering_arguments`` to all public methods without ``**``, also inherited ones."""
     for each in (base for base in cls.__mro__ if base.__module__.startswith("lakeformat.")):
         functions = [item for item in vars(each).items() if isinstance(item[1], FunctionType)]
         for name, member in (item for item in functions if not item[0].startswith("_")):
@@ -126,7 +126,7 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips tables that lack an argument; else these tables fail."""
+    """True if a run over many tables skips those whose format lacks an argument; else they fail."""
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if none."""
     shows_metadata: ClassVar[bool] = False
@@ -197,7 +197,7 @@ class Table(ABC):
 
     @property
     def unique_within(self) -> list[str]:
-        """The columns of the partition, if each partition may have its own row of a key."""
+        """The partition columns, if a key may have a row in each partition; else empty."""
         return []
 
     @property
@@ -343,7 +343,7 @@ class Table(ABC):
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
         in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
         on other branches than main ``first_try_head``. In a Paimon table such a rollback publishes
-        a snapshot even if the rows are equal. A cut of the history is recognised for 7 days.
+        a snapshot even if no row changes. A repeated cut of history is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

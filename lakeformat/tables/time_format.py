@@ -68,8 +68,8 @@ class TimeFormat:
 def time_format(formatter: str) -> TimeFormat:
     """Return the parser for the option ``partition.timestamp-formatter``.
 
-    An empty option parses days and times in the form of SQL. A pattern that this version cannot
-    parse raises ``InvalidRequestError``.
+    If the option is empty, the parser reads days and times in the form of SQL. A pattern that this
+    version cannot parse raises ``InvalidRequestError``.
     """
     if not formatter:
         return TimeFormat(_DEFAULT, _DEFAULT_FORMATTER)
@@ -100,7 +100,7 @@ def fill_pattern(pattern: str, values: Mapping[str, str | None]) -> str | None:
     if not found:
         raise InvalidRequestError(
             f"option 'partition.timestamp-pattern' is {pattern!r} and names no partition column: "
-            f"write some of {', '.join('$' + name for name in values)}"
+            f"write at least one of {', '.join('$' + name for name in values)}"
         )
     if any(values[name] is None for name in found):
         return None

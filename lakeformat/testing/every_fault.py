@@ -71,7 +71,7 @@ class Trial(Generic[T]):
 def every_fault(
     scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = 0
 ) -> Iterator[Trial[T]]:
-    """Yield a trial for each possible single fault of a scenario; call its ``run``.
+    """Yield a trial for each possible single fault of a scenario; call ``run`` of each trial.
 
     ``start`` is the storage before the scenario; each trial gets a copy. The seed decides the state
     that a power cut leaves: call again with another seed to test more.

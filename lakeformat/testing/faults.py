@@ -59,8 +59,8 @@ _TEARABLE = frozenset({"close_output", "create", "delete_directory", "overwrite"
 def kinds_for(operation: str) -> tuple[FaultKind, ...]:
     """Return the kinds of faults to test for an operation.
 
-    A reading call leaves the same state whether it fails before or after its work, so only the
-    former is tested.
+    A reading call leaves the same state whether it fails before or after its work, so only a
+    failure before is tested.
     """
     if operation in _READS:
         return (FaultKind.FAIL_BEFORE, FaultKind.POWER_CUT_BEFORE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds "(rows count from 0)", or another first number, to errors that name a row."""
+"""Adds the number of the first row, as in "(rows count from 0)", to errors that name a row."""
 
 from __future__ import annotations
 

@@ -186,8 +186,8 @@ def field_to_json(field: DataField) -> dict[str, Any]:
 
 
 def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
-    """Return the column or ROW field of a JSON object; ``fallback_id`` is the id of an object
-    without one.
+    """Return the column or ROW field of a JSON object; ``fallback_id`` is the id for an object that
+    has no id.
 
     Raise ``UnsupportedError`` for a type with an unknown name, and ``InvalidRequestError`` for any
     other value that is not a field.

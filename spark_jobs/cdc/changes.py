@@ -58,7 +58,7 @@ class OldRows:
         return OldRows(*found)
 
     def has_null(self, count: int) -> pa.Array:
-        """Return a boolean for each of ``count`` old rows, true if an old value is NULL."""
+        """Return a boolean for each of ``count`` old rows, true if the row has a NULL."""
         marks = [] if self.nulls is None else self.nulls.flatten()
         known = (pc.fill_null(each, False) for each in marks)
         return reduce(pc.or_, known, pa.repeat(False, count))
@@ -195,10 +195,10 @@ def updates_of(
 ) -> list[MessageChanges]:
     """Return the changes of updates, for sources whose old row has only the changed columns.
 
-    The new row replaces the old row of the same ``keys``, which are the key and, in a Mixed table,
-    the partition columns. If an update changes one of them, a delete of the old row is added.
-    ``positions`` has one position for each update: that of the delete, if there is one. The new
-    row has the position after it.
+    ``keys`` are the columns of the key and, in a Mixed table, of the partition. The new row
+    replaces the old row with the same values in these columns. If an update changes one of the
+    values, a delete of the old row is added. ``positions`` has one position for each update, which
+    the delete gets. The new row gets the position after it, also without a delete.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old.values is None or not keys:

@@ -185,7 +185,7 @@ def _require_sent(rows: pa.StructArray, path: str) -> None:
 def _has_mark(values: pa.Array) -> bool:
     """Return True if a value, or a part of a nested value, is the placeholder of Debezium.
 
-    In an array of numbers the placeholder is one number for each byte of the mark.
+    In an array of numbers the placeholder is one number for each byte of its text.
     """
     if pa.types.is_string(values.type):
         return bool(pc.any(pc.is_in(values, _NOT_SENT)).as_py())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the schema changes that messages need; a column is only widened to a type that holds all
+"""Finds the schema changes that messages need; a column is widened only to a type that holds all
 old values.
 """
 

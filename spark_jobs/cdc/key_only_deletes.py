@@ -26,7 +26,7 @@ def require_sequences(
 
     A NULL is the oldest sequence, so such a delete removes no row that has a sequence. A delete
     that also has other values is accepted: it is a whole row, whose sequence is NULL in the source.
-    So is a row that is true in ``whole``.
+    A row that is true in ``whole`` is accepted, too.
     """
     options, keys = schema.table_options, schema.primary_keys
     sequence = {name.strip() for name in options.sequence_field} - {*keys}

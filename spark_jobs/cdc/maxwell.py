@@ -113,7 +113,9 @@ class Maxwell(TypedMessages):
 
 
 def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
-    """Return the type of old rows with only the columns ``keys``, because no other is read."""
+    """Return the type of old rows with only the columns ``keys``, because no other column is
+    read.
+    """
     return pa.struct([each for each in row if each.name in keys])
 
 

@@ -34,8 +34,9 @@ def parse_with_old_rows(
     for such rows and for the columns of the old row. ``keys`` are the columns whose change moves a
     row, and ``path`` names the file in errors.
 
-    An old NULL counts as a change in the columns ``within``; in a row that moves, also in the
-    columns ``nulls``. Any other old NULL is read as a value that did not change.
+    An old NULL in one of the columns ``within`` counts as a change. In a row that moves, an old
+    NULL in one of the columns ``nulls`` counts, too. Any other old NULL is read as a value that did
+    not change.
 
     If a line has several messages, the old rows of all updates are parsed.
     """

@@ -40,8 +40,8 @@ def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None)
         is_made = field.type.nullable or field.default_value is not None
         if not is_made and field.name not in rows.schema.names:
             raise InvalidRequestError(
-                f"column {field.name!r} is NOT NULL, but the rows do not have it: add it. Their "
-                f"columns are {', '.join(rows.schema.names)}"
+                f"column {field.name!r} is NOT NULL, but the rows do not have it: add it. The rows "
+                f"have the columns {', '.join(rows.schema.names)}"
             )
 
 

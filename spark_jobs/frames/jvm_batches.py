@@ -109,10 +109,10 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
     """Return ``frame`` with its rows in batches that are limited only by the number of rows; None
     if this is impossible.
 
-    None is returned with Spark Connect, if the user has set Spark's limit of bytes for a batch, or
-    if a column is nested, because its width is expensive to compute. A row whose texts have more
-    than ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes the columns ``decimals`` as 64-bit
-    decimals if they have at most 18 digits.
+    None is returned in three cases: the session uses Spark Connect, the user has set Spark's limit
+    of bytes for a batch, or a column is nested. The width of a nested column is expensive to
+    compute. A row whose texts have more than ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes
+    the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
     """
     session = frame.sparkSession
     context = classic_context(session)

@@ -107,7 +107,7 @@ def piece(
 
     ``task`` is the number of the task that writes the rows. This task writes its pieces in the
     order of ``source``, the number of the packing task, and then of ``number``. ``refused`` is the
-    pickled error of a packing task that cannot pass its rows; None if it can.
+    pickled error of a packing task that cannot pass its rows; else None.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]

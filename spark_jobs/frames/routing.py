@@ -89,8 +89,8 @@ def by_bucket(
     partition; for a Mixed table all rows of a node (a hash bucket).
 
     ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
-    ``write_table`` needs no such rows: it distributes them itself. The rows are shuffled, but not
-    sorted.
+    ``write_table`` needs no such rows: it distributes its rows itself. The rows are shuffled, but
+    not sorted.
 
     Raises ``InvalidRequestError`` if a key or partition column is missing, or if a cast may change
     its value. Raises ``NotFoundError`` for a missing table.
@@ -107,11 +107,11 @@ def has_ordered_rows(schema: TableSchema) -> bool:
 
 
 def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) -> Routing:
-    """Return the routing for upserted rows, which sends all rows with the same key to one task.
+    """Return the routing for upserted rows: it sends all rows with the same key to one task.
 
-    Its schema has only the ``columns`` of the rows and the key, because the writer adds all other
-    columns.
-    Raise ``InvalidRequestError`` if the table is a Mixed table with another key than ``key``.
+    The schema of the routing has only the ``columns`` of the rows and the key, because the writer
+    adds all other columns. Raise ``InvalidRequestError`` if the table is a Mixed table with another
+    key than ``key``.
     """
     schema, found = row_schema(table), table.writer_buckets()
     if found is not None and {*key} != {*schema.primary_keys}:
@@ -197,8 +197,8 @@ def crosses_partitions(schema: TableSchema) -> bool:
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Return the rows. Columns that determine the partition or the bucket are cast to the types of
-    the table, so that equal keys get the same bucket.
+    """Return the rows, in which the columns that determine the partition or the bucket are cast to
+    the types of the table. So equal keys get the same bucket.
 
     Raise ``InvalidRequestError`` for a missing column, and for a cast that may change a value.
     """
@@ -208,7 +208,7 @@ def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
         if field.name not in given:
             raise lake.InvalidRequestError(
                 f"the rows have no column {field.name!r}, which determines their bucket or "
-                f"partition: add it. Their columns are {', '.join(given)}"
+                f"partition: add it. The rows have the columns {', '.join(given)}"
             )
         found = given[field.name]
         if found == wanted:

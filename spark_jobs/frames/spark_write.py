@@ -87,8 +87,8 @@ def in_order(
 
     The writers of a ``batch`` get its transaction number. The writers of a table with unique keys
     get ``upsert_by``, because their files replace the stored rows of each key. All other writers
-    get ``read_snapshot`` and ``conflict`` if ``read_snapshot`` is given. If the format lacks this
-    argument, the result is None, and the commit raises ``UnsupportedError``.
+    get ``read_snapshot`` and ``conflict`` if ``read_snapshot`` is given. If the format lacks
+    ``read_snapshot``, the result is None, and the commit raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:

@@ -133,9 +133,7 @@ def find_readable_table(
 
 
 def require_streamed(table: AnyTable) -> Any:
-    """Return the table; raise ``UnsupportedError`` if Spark cannot stream the changes of its
-    format.
-    """
+    """Return the table; raise ``UnsupportedError`` for a system table: Spark cannot stream it."""
     if "stream" in table.operations:
         return table
     raise lake.UnsupportedError(

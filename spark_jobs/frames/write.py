@@ -201,7 +201,7 @@ def _published(frame: DataFrame, stream: _Stream, batch: int) -> frozenset[int]:
 def _run_id(frame: DataFrame) -> str | None:
     """Return the id of the run of a stream, which differs after a restart; None outside a stream.
 
-    The list of running streams has it. Spark also names the group of the jobs by it, but the
+    The list of running streams has the id. The group of the jobs has the same name, but the
     function of the stream may set another group.
     """
     query = _local_property(frame, "sql.streaming.queryId")

@@ -81,7 +81,7 @@ def forgets_deletes(source: lake.Table) -> bool:
 
     The changes of such a source are not merged yet. Its options compare or merge a later row of a
     deleted key with the sequence or the values of the deleted row. A compaction of the source
-    removes these, but the copy may still have them.
+    removes the deleted row, but the copy may still have it.
     """
     options = source.schema.table_options
     keeps = options.sequence_field or options.merge_engine in ("partial-update", "aggregation")

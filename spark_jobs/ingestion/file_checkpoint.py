@@ -54,7 +54,7 @@ class Batch:
     states: Mapping[str, FileState] = field(default_factory=dict)
     """The state in which each file was found, by path."""
     recorded: Mapping[str, FileState | None] = field(default_factory=dict)
-    """For a resumed batch, the states which the process that began it has recorded; else empty."""
+    """For a resumed batch, the states that its first process has recorded; else empty."""
     resumed_before: bool = False
     """True if another process has resumed the batch, perhaps with other states of the files."""
     began_millis: int | None = None
@@ -77,7 +77,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The files that a stream has ingested, and its last batch if the commit may be missing."""
+    """The files that a stream has ingested, and its last batch if that may not be committed."""
 
     storage: Storage
     path: str

@@ -13,7 +13,9 @@ IGNORED = (".", "_")
 
 
 def is_match(name: str, part: str) -> bool:
-    """Return True if a part of a glob matches a name. A leading dot must be in the part, too."""
+    """Return True if a part of a glob matches a name. A name with a leading dot needs a part with a
+    leading dot.
+    """
     return fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 

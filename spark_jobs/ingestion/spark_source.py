@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources in Spark: each task gets the positions of its files, or parts of a table, in the list of
-the source, and reads them like engine ``python``.
+"""Sources in Spark: each task gets the numbers of its files, or of its parts of a table, and reads
+these like engine ``python``. A number is the position in the list of the source.
 """
 
 from __future__ import annotations

@@ -211,9 +211,9 @@ def _is_decimal(kind: Any) -> bool:
 
 
 def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a SQL column of type ``kind``, with the numbers that SQLite has in a
-    decimal column as decimals: with the digits that the column declares, or more if a number has
-    more. Other values are returned unchanged.
+    """Return the values of a SQL column of type ``kind``, in which the numbers that SQLite has in a
+    decimal column become decimals. A decimal has the digits that the column declares, or more if
+    the number has more. Other values are returned unchanged.
 
     SQLite stores fractions as floats, so a difference from the declared digits that is less than a
     millionth of the last digit is removed.
@@ -233,8 +233,8 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _instants(values: Iterable[Any]) -> pa.DataType | None:
-    """Return a timestamp type with a zone if the first value has a zone, and the type of an array
-    if the first value in arrays has one; else None.
+    """Return a timestamp type with a zone if the first value has a zone. Return the type of an
+    array of such timestamps if the first value in arrays has a zone; else None.
 
     Arrow would take the zone of the first value. It refuses zones of the 19th century, which
     differ from UTC by seconds.
@@ -265,8 +265,8 @@ def _type_of_items(kind: pa.DataType) -> pa.DataType:
 
 
 def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
-    """Return True if the values in arrays are numbers, and Arrow converts them to the type ``kind``
-    of numbers without a loss or refuses them.
+    """Return True if the values in arrays are numbers that Arrow either converts to the number type
+    ``kind`` without a loss, or refuses.
     """
     numbers: tuple[type, ...] = ()
     if pa.types.is_integer(kind):
@@ -303,9 +303,8 @@ def _with_own_digits(value: Any) -> Any:
 
 
 def _times(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a SQL column of type ``kind``, with the texts of an array of timestamps
-    or times as such values: in a domain, they are read as text. Other values are returned
-    unchanged.
+    """Return the values of a SQL column of type ``kind``, with the texts in an array of timestamps
+    or times parsed: an array of a domain is read as text. Other values are returned unchanged.
     """
     import sqlalchemy as sql
 
@@ -324,10 +323,12 @@ def _times(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
-    """Return the values of a SQL column as an array, with the wanted type if this is FLOAT, DOUBLE
-    or DECIMAL and the column is not cast, or if numbers in arrays are cast. Otherwise the values
-    keep the type that Arrow finds, because a cast by Arrow would truncate fractions, times and
-    zones. Raise ``InvalidRequestError`` for values that do not fit.
+    """Return the values of a SQL column as an array; raise ``InvalidRequestError`` for values that
+    do not fit.
+
+    The array has the wanted type if this is FLOAT, DOUBLE or DECIMAL and the column is not cast. It
+    also has the wanted type if numbers in arrays are cast. Otherwise the values keep the type that
+    Arrow finds, because a cast by Arrow would truncate fractions, times and zones.
     """
     name, kind = wanted.column.name, wanted.type
     items = _type_of_items(kind)

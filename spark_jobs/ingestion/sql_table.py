@@ -102,7 +102,9 @@ class SqlTable:
         return found
 
     def _is_int(self, kind: Any) -> bool:
-        """Return True for INTEGER of PostgreSQL. In SQLite, an INTEGER has up to 64 bits."""
+        """Return True for INTEGER of PostgreSQL, False for that of SQLite, which has up to 64
+        bits.
+        """
         import sqlalchemy as sql
 
         return self._database == "postgresql" and isinstance(kind, sql.INTEGER)

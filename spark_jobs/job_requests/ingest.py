@@ -246,7 +246,7 @@ class IngestRequest(BatchRequest):
             self._require_address(self.jdbc_url, self.source_options or {})
 
     def _require_address(self, url: str, options: Mapping[str, str]) -> None:
-        """Raise ``InvalidRequestError`` if the address or an option belongs to the other engine.
+        """Raise ``InvalidRequestError`` if the address or an option does not belong to ``engine``.
         The message does not show the address, which may have a password.
         """
         is_of_spark = self.engine == "spark"
@@ -360,7 +360,7 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files of earlier runs in tables that count repeated rows twice."""
+        """True if the job skips files of earlier runs, unless the table replaces repeated rows."""
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

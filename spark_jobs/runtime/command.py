@@ -169,8 +169,8 @@ def _of_environment(name: str) -> dict[str, str]:
 
 
 def _without(secrets: Mapping[str, Mapping[str, str]], text: str) -> str:
-    """Return ``text`` with ``***`` in place of credentials in the options from the environment, as
-    the error of a store or a driver may name one.
+    """Return ``text`` with ``***`` in place of credentials in the options from the environment,
+    because the error of a store or a driver may contain one of them.
     """
     from lakeformat.storage.shown import secrets_in
     from lakeformat.tables.credential_options import shown_option

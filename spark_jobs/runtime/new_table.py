@@ -51,8 +51,8 @@ def refuse_contradiction(table: Table, wanted: _NewTable) -> None:
     if differences := table.contradictions(asked):
         raise InvalidRequestError(
             f"table {wanted.table!r} exists and contradicts the request: {'; '.join(differences)}. "
-            "Nothing was written: correct the request, leave out what describes a new table, or "
-            "drop the table"
+            "Nothing was written: correct the request, leave out the keys that describe a new "
+            "table, or drop the table"
         )
 
 
@@ -63,8 +63,8 @@ def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> It
 
     The table is kept if the outcome of a commit is unknown, if the storage does not answer, and
     after an error that is not a ``LakeError``. If another run has written to the new table
-    meanwhile, the table is kept. If that run has only opened it, its commit fails, and its retry
-    creates the table again.
+    meanwhile, the table is kept. If another run has only opened the dropped table, the commit of
+    that run fails, and its retry creates the table again.
     """
     try:
         yield

@@ -115,7 +115,7 @@ class LakeStreamReader(DataSourceStreamReader):
         newest = table.position()
         position = self._position
         if position is not None and newest < position:
-            raise self._another_history(position, f"its newest is {_named(newest)}")
+            raise self._another_history(position, f"the newest position is {_named(newest)}")
         if position is None and found:  # a stream that begins now
             position = self._place_of(found[_BEGAN])
         if self._most is not None and position is not None:
@@ -226,8 +226,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return found
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """Return the position after which a read from ``offset`` begins: that of ``offset``, or the
-        one right before the snapshot that must first be read in full.
+        """Return the position after which a read from ``offset`` begins: the position of
+        ``offset``, or that right before the snapshot that must first be read in full.
         """
         if offset[_FULL] is None:
             return self._place_of(offset)
@@ -236,7 +236,7 @@ class LakeStreamReader(DataSourceStreamReader):
 
     def _require_same_table(self, identity: str, *offsets: dict[str, Any]) -> None:
         """Raise ``NotFoundError`` if an offset belongs to another table than the one with this
-        identity. The snapshot at its position may have expired, so that only this shows it.
+        identity. The snapshot of the offset may have expired, so snapshots cannot show this.
         """
         for offset in offsets:
             if offset.get(_TABLE) not in (None, "", identity):
@@ -256,13 +256,13 @@ class LakeStreamReader(DataSourceStreamReader):
                 )
         start, end = map(self._place_of, offsets)
         if end < start:
-            raise self._another_history(start, f"its newest is {_named(end)}")
+            raise self._another_history(start, f"the newest position is {_named(end)}")
 
     def _another_history(self, position: Position, found: str) -> lake.NotFoundError:
         return lake.NotFoundError(
-            f"the stream has read {self._table.location} up to {_named(position)}, "
-            f"but {found}: the table was rolled back or recreated. The stream stops here: start a "
-            "new one, with a checkpoint of its own"
+            f"the stream has read {self._table.location} up to {_named(position)}, but {found}: "
+            "the table was rolled back or recreated. The stream stops here: start a new stream, "
+            "with a checkpoint of its own"
         )
 
     def _remember(self, position: Position) -> None:

@@ -140,7 +140,7 @@ MISTAKES = [
         "create=True with another key than the table's",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", create=True, primary_key=["id"])',
-        "InvalidRequestError: table 'shop.plain' exists and contradicts the request: primary_key is [] in the table and ['id'] in the request. Nothing was written: correct the request, leave out what describes a new table, or drop the table",
+        "InvalidRequestError: table 'shop.plain' exists and contradicts the request: primary_key is [] in the table and ['id'] in the request. Nothing was written: correct the request, leave out the keys that describe a new table, or drop the table",
     ),
     Mistake(
         "a retention that never expires anything",

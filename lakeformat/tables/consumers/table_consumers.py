@@ -42,15 +42,15 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     ) -> None:
         """Set the progress of a consumer; create the consumer if it does not exist.
 
-        Pass one of two arguments. ``after`` is the position up to which the consumer has read.
-        ``next_snapshot`` is the number of the snapshot that the consumer reads next: in Paimon the
-        snapshot id, in Iceberg the sequence number. The expiry then keeps that snapshot and all
-        later ones; an expiry by another program keeps them only in Paimon tables.
+        Pass either ``after`` or ``next_snapshot``. ``after`` is the position up to which the
+        consumer has read. ``next_snapshot`` is the number of the snapshot that the consumer reads
+        next: in Paimon the snapshot id, in Iceberg the sequence number. The expiry then keeps that
+        snapshot and all later ones; an expiry by another program keeps them only in Paimon tables.
 
-        ``InvalidRequestError`` is raised if the snapshot to read next has expired, or is not in the
-        history of the branch, and if a rollback has removed the snapshot of ``after``. If the next
-        snapshot expires during the call, Paimon raises ``CommitConflictError``. A dry run only
-        checks this.
+        ``InvalidRequestError`` is raised if the snapshot to read next has expired, if it is not in
+        the history of the branch, or if a rollback has removed the snapshot of ``after``. If the
+        next snapshot expires during the call, Paimon raises ``CommitConflictError``. A dry run only
+        makes these checks.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
@@ -140,8 +140,8 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
     @abstractmethod
     def _rewound(self, consumer_id: str, read: Position) -> PlaceT:
-        """Return the progress to store for the position ``read``, which has no snapshot's
-        identity.
+        """Return the progress to store for the position ``read``, which has no identity of a
+        snapshot.
         """
 
     @abstractmethod

@@ -20,7 +20,7 @@ shares of such history: in all snapshots, in all changelogs, and in all bytes.
 
     history = -ceil(20 * u)
 
-The sum of the four parts is at least 0. It is then limited to the scores of the verdict: see
+The sum of the four parts is at least 0. It is then limited to the range of the verdict: see
 ``verdict.py``.
 """
 

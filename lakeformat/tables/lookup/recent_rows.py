@@ -59,7 +59,7 @@ class RecentRows:
         return pa.concat_tables([young, old]), missing
 
     def add(self, rows: pa.Table) -> None:
-        """Keep rows. Of more rows than a generation holds, only the first ones are kept."""
+        """Keep the rows; if a generation cannot hold all of them, keep only the first ones."""
         if not rows.num_rows:
             return
         rows = self._fitting(rows)

@@ -46,9 +46,9 @@ def find_obstacles(
     """Return the remaining problems: of failed steps, of work that a step has left, of stalled
     consumers, then ``reasons``.
 
-    ``holders`` maps each stalled consumer to its problem. Each key is the name that the texts of
-    other problems use, such as ``consumer 'x'``. ``reasons`` are the problems in the health report.
-    A problem that a failed step or a stalled consumer explains is left out.
+    ``holders`` maps each stalled consumer to its problem. Each key names the consumer as the texts
+    of problems do: ``consumer 'x'``. ``reasons`` are the problems in the health report. A problem
+    that a failed step or a stalled consumer explains is left out.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     stalled = [each for each in holders.values() if not any(e in each.finding for e in errors)]

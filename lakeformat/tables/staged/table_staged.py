@@ -167,7 +167,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     ) -> Callable[[Sequence[MessageT]], str | None]:
         """Return a function that returns the reason why a discard must keep files of messages.
 
-        It is called with some of ``messages``, and returns None without a reason. Unlike
+        The function is called with some of ``messages``, and returns None without a reason. Unlike
         ``_where_published``, it finds what other branches, tags and changelogs need.
         """
         return lambda _: None

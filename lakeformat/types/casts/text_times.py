@@ -137,7 +137,7 @@ def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
     """
     if wanted.precision not in _PER_MILLI:
         raise InvalidRequestError(
-            f"a number cannot be read as TIMESTAMP({wanted.precision}); write it as "
+            f"a number cannot be read as TIMESTAMP({wanted.precision}); write a time such as "
             "2024-01-31 01:02:03"
         )
     if wanted.precision == 0:
