@@ -9,8 +9,8 @@ snapshot and all later ones from expiry. The file ``stream-<name>`` records the 
 of the first attempt. After the commit the file records that the batch is published, and the
 consumer is deleted.
 
-If the consumer was deleted and the snapshot of the first commit may have expired, a repeated commit
-raises ``CommitUndecidableError`` (see ``CommitId``).
+If a user deleted the consumer, and the snapshot of the first commit may have expired, a repeated
+commit raises ``CommitUndecidableError`` (see ``CommitId``).
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def shown_option(key: str, value: str) -> str: ...
 @overload
 def shown_option(key: str, value: str | None) -> str | None: ...
 def shown_option(key: str, value: str | None) -> str | None:
-    """Return the value of an option for output: ``***`` for a credential, and an address without
-    user and password. None, an option that is not set, is returned unchanged.
+    """Return the value of an option for output: ``***`` for a credential. An address is returned
+    without user and password. None, an option that is not set, is returned unchanged.
     """
     if value is None:
         return None

@@ -126,8 +126,8 @@ def _column(field: DataField) -> pa.Field:
 def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
     """Return the narrowest logical type that holds every value of an Arrow type.
 
-    Raise ``InvalidRequestError`` for an Arrow type without such a type, such as ``time64`` and
-    ``date64``.
+    Raise ``InvalidRequestError`` for an Arrow type without such a logical type, for example
+    ``time64`` or ``date64``.
     """
     data_type = _nullable_from_arrow(arrow_type)
     return data_type if nullable else with_nullability(data_type, nullable=False)

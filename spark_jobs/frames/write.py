@@ -64,9 +64,9 @@ def write_table(
 
     ``kinds`` is the column with the kind of each row ('+I', '-U', '+U' or '-D').
 
-    ``upsert_by`` is for Iceberg and Mixed tables, with the columns of a key. In an Iceberg table
-    the rows replace the stored rows with the same key, which Spark's tasks find. A Mixed table
-    replaces rows by its own key, so ``upsert_by`` must be that key. With ``upsert_by`` and
+    ``upsert_by`` has the columns of a key; it is only for Iceberg and Mixed tables. In an Iceberg
+    table the rows replace the stored rows with the same key, which Spark's tasks find. A Mixed
+    table replaces rows by its own key, so ``upsert_by`` must be that key. With ``upsert_by`` and
     ``kinds``, rows can also be deleted. Then ``sequence_by`` has the columns that order the changes
     of a key, oldest first, and the last change wins. Nulls come first; changes with equal values
     have no order.

@@ -143,7 +143,7 @@ class Checkpoint:
         return batch
 
     def resume(self, states: Mapping[str, FileState]) -> Batch:
-        """Mark the last batch, which is not marked as committed, as resumed, and return it.
+        """Mark the last batch as resumed, and return it. That batch is not marked as committed.
 
         ``states`` has the present states of its files.
         """

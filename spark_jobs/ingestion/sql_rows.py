@@ -154,7 +154,7 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _read_type(kind: Any, *, as_text: bool) -> Any:
-    """Return the SQL type as which a column is read, also in arrays and domains. Return ``kind``
+    """Return the SQL type for reading a column, also for an array or a domain. Return ``kind``
     itself if the column needs no cast.
 
     JSON and HSTORE are read as text if ``as_text``: Arrow would give each object the names of all
@@ -178,7 +178,7 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
 
 
 def _item_type(kind: Any, *, as_text: bool) -> Any:
-    """Return the SQL type as which the items of an array are read.
+    """Return the SQL type for reading the items of an array.
 
     The driver does not read arrays of domains and of the types in ``unread``: SQLAlchemy would
     split their text into characters. The types in ``partial`` are read as text if they are in a

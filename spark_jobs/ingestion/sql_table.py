@@ -123,9 +123,9 @@ class SqlTable:
 def find_sql_table(engine: Engine, name: str, mapping: ColumnMapping) -> SqlTable:
     """Return the table or view with this name, which is looked up and never executed as SQL.
 
-    A part of the name without quotes also matches a name that differs only by case, if there is
-    exactly one. Raises ``NotFoundError`` with the nearest name, and ``UnavailableError`` if the
-    database does not answer.
+    A part of the name without quotes also matches a name that differs only by case, if exactly one
+    such name exists. Raises ``NotFoundError`` with the nearest name, and ``UnavailableError`` if
+    the database does not answer.
     """
     import sqlalchemy as sql
     from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError

@@ -299,7 +299,8 @@ def _identities(columns: Sequence[pa.Array]) -> tuple[pa.Array, pa.Array]:
 def _condition(names: Sequence[str], columns: Sequence[pa.Array]) -> Predicate | None:
     """Return a condition that all given keys meet; None if no key column can be compared.
 
-    It is for skipping partitions, buckets and files. Rows with other keys may meet it, too.
+    A scan skips partitions, buckets and files by this condition. Rows with other keys may meet it,
+    too.
     """
     parts = [
         part

@@ -67,9 +67,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     ) -> StagedResult[MessageT]:
         """Record written files for a later publication; until then ``remove_orphans`` keeps them.
 
-        If the same ``commit`` has already staged a result, that earlier result is returned. If its
-        ``messages`` are not the given ones, the caller must delete the files of the given messages
-        with ``Table.abort``.
+        If the same ``commit`` has already staged a result, that earlier result is returned. If that
+        result has other messages than the given ones, the caller must delete the files of the given
+        messages with ``Table.abort``.
         """
         if commit is None:
             name = staged_name(self._environment.new_id(), 0)
@@ -97,9 +97,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
         Without ``commit`` the commit identity is derived from the names of the results. A repeated
-        call publishes nothing, and returns the report of the first call if its snapshot still
-        exists. Otherwise a missing result raises ``NotFoundError``, and a result whose discard has
-        begun raises ``InvalidRequestError``.
+        call publishes nothing, and returns the report of the first call. If the snapshot of the
+        first call has expired, or without such a call, a missing result raises ``NotFoundError``. A
+        result whose discard has begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
