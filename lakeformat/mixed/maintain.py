@@ -65,7 +65,7 @@ class MaintainedPair(Maintained):
         return check_mixed_health(self.pair, self.load, self.table, time_travel=time_travel)
 
     def refusal(self) -> str | None:
-        """Return the reason why no file of the table may be deleted; None if there is none."""
+        """Return the reason why no file of the table may be deleted; None if that is allowed."""
         pair = self.pair.load()
         stores = (pair.base.metadata, pair.change.metadata)
         may_expire = all(settings_of(each.properties).may_expire for each in stores)

@@ -2,7 +2,7 @@
 """Tree nodes: the hash buckets of a Mixed table, which double and halve without rewriting files.
 
 A node has a mask of n low bits and an index: it holds the keys whose hash has the index in these
-bits. Its children split it by the next bit. So the files of a node can only share keys with files
+bits. Its children split it by the next bit. So the files of a node can share keys only with files
 of the node itself, of its ancestors, and of nodes inside it.
 """
 
@@ -27,7 +27,7 @@ class TreeNode:
     def __post_init__(self) -> None:
         if self.mask < 0 or self.mask & (self.mask + 1) or not 0 <= self.index <= self.mask:
             raise InvalidRequestError(
-                f"({self.mask}, {self.index}) is no tree node: the mask must be a power of two "
+                f"({self.mask}, {self.index}) is not a tree node: the mask must be a power of two "
                 "minus 1, and the index between 0 and the mask"
             )
 
@@ -35,7 +35,7 @@ class TreeNode:
     def of_id(cls, node_id: int) -> TreeNode:
         """Return the node with an id; raise ``InvalidRequestError`` for an id below 1."""
         if node_id < 1:
-            raise InvalidRequestError(f"{node_id} is no id of a tree node: ids begin with 1")
+            raise InvalidRequestError(f"{node_id} is not the id of a tree node: ids begin with 1")
         mask = (1 << (node_id.bit_length() - 1)) - 1
         return cls(mask, node_id - mask - 1)
 

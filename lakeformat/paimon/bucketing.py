@@ -78,8 +78,8 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
     """Return True if a column of the bucket key keeps all buckets when its type changes.
 
-    This is so for a text or for bytes with a larger length, for a DECIMAL of at most 18 digits with
-    more digits before the point and, with ``mod``, from INT to BIGINT.
+    This is so for texts or bytes with a larger length, and for a DECIMAL of at most 18 digits with
+    the same scale. With ``mod`` only the change from INT to BIGINT keeps all buckets.
     """
     if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
         return True

@@ -156,6 +156,6 @@ class _Found:
         raise CorruptTableError(
             f"{self._handle.uri} has two rows with one key, in {places[0]} and in {places[1]}: "
             "probably two writers added it at the same time. Nothing was written; find the key "
-            f"with check(unique={[list(schema.primary_keys)]}), and roll the table back to the "
-            "last snapshot before the later of the two rows was added"
+            f"with table.check(unique={[list(schema.primary_keys)]}), and roll the table back to "
+            "the last snapshot before the later of the two rows was added"
         )

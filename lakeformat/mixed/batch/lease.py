@@ -73,7 +73,7 @@ class Lease:
                 raise LockUnavailableError(
                     f"{work} lost its lease {self._leases.place(self.number)}: another batch took "
                     f"it over after {LEASE_MILLIS // 1000} s without a renewal, or `lake "
-                    "end-batch` has ended the batch. Nothing was published: begin a new batch "
+                    "end-batch` has ended this one. Nothing was published: begin a new batch "
                     "with table.begin()"
                 )
 

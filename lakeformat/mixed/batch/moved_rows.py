@@ -65,8 +65,8 @@ class MovedRows:
                 raise CommitConflictError(
                     f"{self.batch} was not published: it moves rows out of the partition "
                     f"{file.partition!r}, and {file.path} has newer changes of some of these "
-                    "rows, which would be stored in both partitions. Repeat the update, which "
-                    "reads the new rows"
+                    "rows. So the table would have these rows in both partitions. Repeat the "
+                    "update: it then reads the new rows"
                 )
             self._checked.add(file.path)
 

@@ -2,13 +2,13 @@
 """Finds batches that have begun, but not committed yet.
 
 A batch takes its transaction with an empty commit to the change store. It commits its changes later
-with this transaction, so they count as older than all commits since then. If newer changes were
-merged before the batch commits, the table could have a row of the batch and a newer row with the
-same key.
+with this transaction. So these changes count as older than all commits since the batch began. If
+newer changes were merged before the batch commits, the table could have a row of the batch and a
+newer row with the same key.
 
-A batch of this library also has a lease, and its end is recorded in the change store. So a batch
-whose process died is ended by the next batch or compaction after its lease is stale, and the change
-store itself refuses its commit.
+A batch of this library also has a lease. If the process of the batch dies, the lease becomes stale.
+Then the next batch or compaction ends the dead batch. The end is recorded in the change store,
+which refuses every later commit of the dead batch.
 """
 
 from __future__ import annotations

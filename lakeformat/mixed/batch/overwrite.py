@@ -93,8 +93,8 @@ class Replaced:
             given = "neither" if self.where is None else "both"
             raise InvalidRequestError(
                 f"an overwrite of {metadata.location} needs either the partitions to replace, such "
-                "as 'table' or {'dt': '2024-01-01'}, or where with a condition on partition "
-                f"columns; got {given}"
+                "as 'table' or {'dt': '2024-01-01'}, or where, a condition on partition columns; "
+                f"got {given}"
             )
         if self.partitions is not None and not is_list(self.partitions):
             check_overwritten(metadata, self.partitions)
@@ -107,7 +107,7 @@ class Replaced:
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
                 f"values do not decide a condition on {named}. Delete the old rows with "
                 "delete(where) and write the new ones. In a table with partitions you can instead "
-                "overwrite 'partitions', all partitions that have new rows"
+                "pass 'partitions' to replace all partitions that have new rows"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:

@@ -23,8 +23,8 @@ def refuse_renamed_partitions(
 ) -> None:
     """Raise ``UnsupportedError`` if files of the overwritten partitions have another path.
 
-    ``changes`` are the files with unmerged changes that the overwrite does not replace, ``values``
-    the values of the overwritten partitions, and ``touched`` their paths.
+    ``changes`` are the files of unmerged changes which the overwrite does not replace. ``values``
+    are the values of the overwritten partitions, and ``touched`` their paths.
     """
     metadata = base.loaded.metadata
     kept = [*changes]

@@ -70,8 +70,8 @@ class RowChange:
         if self.new_values is None:
             if self.where is None:
                 raise InvalidRequestError(
-                    f"where is None, but must be a condition on the rows of {table} to delete; to "
-                    "delete all rows use truncate(), or in a batch where='TRUE'"
+                    f"where is None, but must be a condition on the rows of {table} to delete. To "
+                    "delete all rows, use truncate(), or where='TRUE' in a batch"
                 )
             return None
         update = bind_update(state.schema, self.new_values)
@@ -186,7 +186,7 @@ class _RowWork:
         return found if moving or found.count() > found.keys else None
 
     def _write_again(self, all_rows: RowsOfKeys, writer: ChangeWriter) -> None:
-        """Delete all rows, then write those that remain, with the new values of an UPDATE."""
+        """Delete ``all_rows``, then write those that remain, with the new values of an UPDATE."""
         for _, old in all_rows.read():
             writer.change(old, np.full(old.num_rows, DELETE, np.int8), of_stored=True)
         where = self.change.bound(self.batch.state)

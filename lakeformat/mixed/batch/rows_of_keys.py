@@ -26,7 +26,7 @@ class RowsOfKeys:
     """The stored rows with the key and the partition of a row that meets a condition."""
 
     def __init__(self, state: MixedState, where: PredicateFilter | None) -> None:
-        """Read the keys of the rows that meet the condition, or of all rows without one.
+        """Read the keys of the rows that meet ``where``, or of all rows if ``where`` is None.
 
         Memory holds these keys.
         """

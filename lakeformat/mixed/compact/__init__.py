@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merges the changes of a Mixed table into its base store, by the plan of an optimizing."""
+"""Merges the changes of a Mixed table into its base store, as an optimizing of Amoro does."""

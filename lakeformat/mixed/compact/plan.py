@@ -129,7 +129,7 @@ class MixedCompactPlan:
 
     @property
     def other_compactor(self) -> None:
-        """None: a compaction and an optimizing of Amoro cannot damage each other's results."""
+        """Always None: a compaction and Amoro's optimizing cannot damage each other's results."""
 
     @property
     def snapshot_id(self) -> int | None:
@@ -276,8 +276,8 @@ def _newest(files: Sequence[StoreFile]) -> dict[str, int]:
 def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> PartitionPlan:
     """Count lone deletes, which delete no row, as merged with the other changes of the partition.
 
-    An optimizing merges all other changes of the partition up to their sequence number, so its
-    record can have this number.
+    All other changes of the partition up to the newest lone delete are merged, so the record of
+    merged changes can have the sequence number of this delete.
     """
     if plan.sequences is None:
         return plan
@@ -291,8 +291,8 @@ def _merged_alone(
     """Return, by partition, the highest sequence number of the deletes that delete no row.
 
     Partitions with other changes are left out. A minor compaction records such lone deletes as
-    merged only if it has other work, or if there are many. Without this record they would count
-    toward the files that one optimizing may merge, and would never be removed.
+    merged only if it has other work, or if there are many such deletes. Without this record they
+    would count toward the files that one optimizing may merge, and would never be removed.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

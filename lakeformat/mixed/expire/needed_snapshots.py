@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the snapshots of a store that an expiry must keep, although they are old.
 
-Readers also need older snapshots of a store: the one with the newest record of merged changes, and
-the one with which an open batch began. They find both by following the parents of the newest
+Readers may need two older snapshots of a store: the one with the newest record of merged changes,
+and the one with which an open batch began. Readers find both by following the parents of the newest
 snapshot, so all snapshots in between are kept, too.
 """
 
@@ -45,7 +45,7 @@ class NeededSnapshots:
     """A function that returns the newest state of the table."""
 
     def of_change(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
-        """Return the ids in ``expired`` of snapshots of the change store that must be kept."""
+        """Return the ids in ``expired`` whose snapshots of the change store must be kept."""
         if not expired:
             return set()
         history = [*metadata.ancestry(metadata.current_snapshot_id)]
@@ -54,7 +54,7 @@ class NeededSnapshots:
         return _with_newer(history, [*begins, *self._of_flink(history)]).intersection(expired)
 
     def of_base(self, metadata: TableMetadata, expired: Collection[int]) -> set[int]:
-        """Return the ids in ``expired`` of snapshots of the base store that must be kept."""
+        """Return the ids in ``expired`` whose snapshots of the base store must be kept."""
         if not expired:
             return set()
         state, history = self.load(), [*metadata.ancestry(metadata.current_snapshot_id)]

@@ -48,7 +48,7 @@ a reason in the report.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedHealthReport(IcebergHealthReport):
-    """The health of a Mixed table: the numbers of Iceberg tables, for both stores together.
+    """The health of a Mixed table: the numbers of an Iceberg report, for both stores together.
 
     Data files are the files of the base store and the inserts that are not merged yet. Deletes of
     the change store count as equality deletes.
@@ -115,7 +115,7 @@ def check_mixed_health(
 def _planned(
     loaded: LoadedPair, state: MixedState, last: LastRuns, now_millis: int
 ) -> tuple[MixedCompactPlan | None, list[Reason]]:
-    """Return the plan of the next optimizing; if there can be none, None with the reason."""
+    """Return the plan of the next optimizing; if it cannot be planned, None and the reason."""
     try:
         return plan_merge(lambda: (loaded, state, last), "minor", now_millis), []
     except UnsupportedError as error:

@@ -5,8 +5,9 @@ A *fragment* is a small file; in a table with a key, each file of inserts is one
 *undersized segment* is larger, but at most ``min_target_size``, by default 75 % of the target size.
 A *minor* optimizing is due because of fragments and changes. A *major* one is due because
 undersized segments fill a file, or because files have many deleted rows. Both merge fragments,
-changes, and undersized segments of one node. A *full* one rewrites the whole partition, or only its
-changes, small files and files with deletes if ``self-optimizing.full.rewrite-all-files`` is false.
+changes, and undersized segments of one node. A *full* one rewrites the whole partition. With
+``self-optimizing.full.rewrite-all-files=false`` it rewrites only changes, small files and files
+with deletes.
 """
 
 from __future__ import annotations
@@ -214,9 +215,9 @@ class _Rules:
 
     @property
     def is_by_size(self) -> bool:
-        """True if only the sizes of files decide that an optimizing is due.
+        """True if only the sizes of files decide if an optimizing is due.
 
-        They decide if ``size_tolerance`` is above 0 and the last minor optimizing is not older than
+        This is so if ``size_tolerance`` is above 0 and the last minor optimizing is not older than
         ``fallback_interval``.
         """
         is_over = self._reached(self.settings.fallback_interval, self.last.minor)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans the optimizing of a Mixed table: the decision about each partition, and its tasks.
 
-Nothing is read but metadata, and nothing is changed. A plan is a value: it can be printed, compared
-and stored.
+Only metadata is read, and nothing is changed. A plan is a value: it can be printed, compared and
+stored.
 """
 
 from __future__ import annotations

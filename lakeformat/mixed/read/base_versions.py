@@ -3,7 +3,7 @@
 
 In a table with a version field, a late insert can be older than a row of the base store. The delete
 that came with the base row is merged and no longer read. So the base row counts as a delete with
-its version, before all transactions.
+the version of the row, older than all transactions.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """Plan each node that has rows, and the changes to merge into it.
 
     ``select`` gets the changes that are not merged yet, and returns the sequence number up to which
-    they are merged; None for no changes. In a table with a version field, a delete is merged only
+    to merge them, or None to merge none. In a table with a version field, a delete is merged only
     together with the inserts that it may delete. A node has all of its deletes, even those that are
     too old to delete a row. Raise ``UnsupportedError`` if the table cannot be optimized, for
     example because a key column had several types.
@@ -189,9 +189,11 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 
 
 def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list[tuple[int, int]]:
-    """Return disjoint windows of sequence numbers, sorted, each as its first number and the number
-    after it. A merge up to a number in a window merges a delete without a later insert that it may
-    delete, because the delete may have a larger version.
+    """Return the windows of sequence numbers up to which changes must not be merged.
+
+    The windows are disjoint and sorted; each is its first number and the number after its last. A
+    merge up to a number in a window would merge a delete, but not a later insert that the delete
+    may hide by a larger version.
 
     A delete that came with an insert does not count: the insert, or a row with a larger version,
     still hides the later insert after a merge. A file has other deletes only if its writers have

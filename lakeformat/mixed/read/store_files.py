@@ -68,7 +68,10 @@ def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
 
 
 def change_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
-    """Yield the data files of the change store; raise ``CorruptTableError`` for a foreign name."""
+    """Yield the data files of the change store.
+
+    Raise ``CorruptTableError`` for a file name that Amoro does not write.
+    """
     found = [*_named(state, plan)]
     if foreign := [split for split, _, parts in found if _is_foreign(parts)]:
         raise _foreign(state, min(foreign, key=lambda each: each.file.sequence_number))

@@ -60,8 +60,9 @@ class VersionRanges:
     def hidden(
         self, deletes: Iterable[StoreFile], inserts: Iterable[StoreFile]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the sequence number of each delete file that may have a larger version than an
-        insert with a larger number, and the largest number of such an insert.
+        """Yield each delete that may hide a later insert, because it may have a larger version.
+
+        Yield the sequence number of the delete, and that of the last insert that it may hide.
         """
         ordered = sorted(inserts, key=lambda each: each.sequence, reverse=True)
         # The smallest version of each insert and all later ones, from the last insert on.
@@ -77,8 +78,9 @@ class VersionRanges:
 
 
 def _least(of: KeyRange) -> tuple[int, Any]:
-    """Return the smallest version in a range of a file, in an order with an unknown one and null
-    first.
+    """Return a sort key for the smallest version in ``of``, the range of a file.
+
+    An unknown version and null come first.
     """
     return (0, 0) if of.has_nulls or of.lower is None else (1, of.lower)
 

@@ -79,9 +79,9 @@ class AlterRecord:
         except (ValueError, TypeError, LookupError):
             pass
         raise CorruptTableError(
-            f"the property {ALTERED!r} of {store} is {text!r}, which is no record of an "
-            "alteration: with the program that changed it, give it the value of the other store of "
-            "the Mixed table, or remove it from both"
+            f"the property {ALTERED!r} of {store} is {text!r}, which is not a record of "
+            "an alteration. With the program that changed it, set it to its value in the other "
+            "store of the Mixed table, or remove it from both stores"
         )
 
 
@@ -103,11 +103,11 @@ def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | 
 
 
 def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the change store with the columns of the base store, if only that store was altered.
+    """Return the change store with the columns of the base store, which was altered alone.
 
-    Return None if that is not certain. Amoro alters the base store first. The base store was
-    altered alone if it once had the columns of the change store, and if the change store never had
-    those of the base store.
+    Return None if it is not certain that only the base store was altered. Amoro alters it first.
+    The base store was altered alone if it once had the columns of the change store, and if the
+    change store never had those of the base store.
     """
     if not _was_altered_alone(base, change):
         return None

@@ -36,7 +36,7 @@ def require_no_log_store(pair: LoadedPair) -> None:
                     "would miss the changes. Nothing was written: write the table with Flink and "
                     "Amoro, or turn the LogStore off after its readers have stopped: "
                     f"`lake set-option {table.argument} {name}=false`. Reading, optimizing and "
-                    "expiry need no change"
+                    "expiry are possible with a LogStore"
                 )
 
 

@@ -138,9 +138,9 @@ class StorePair:
         role = change.metadata.properties.get(TABLE_STORE)
         if role != CHANGE:
             raise CorruptTableError(
-                f"{self.base.uri} names {self.change.uri} as change store, but that is not one: "
-                f"its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. Rename that table, "
-                f"then {self._way_out(base)}"
+                f"{self.base.uri} names as its change store {self.change.uri}, which is not a "
+                f"change store: its property {TABLE_STORE!r} is {role!r}, not {CHANGE!r}. Rename "
+                f"that table, then {self._way_out(base)}"
             )
         keys = [_key_names(each) for each in (base, change)]
         if keys[0] != keys[1]:
@@ -175,13 +175,13 @@ class StorePair:
             f"the column with the id {field.id} is {field.name!r} with the type {field.type} in "
             f"the Mixed table {self.base.uri}, but {found} in its change store {self.change.uri}: "
             "a change of the schema reached only one store. With the program that made it, make "
-            "the same change in the other one"
+            "the same change in the other store"
         )
 
     def _change_name(self, base: LoadedMetadata) -> str:
         """Return the URI of a missing change store.
 
-        Return its name if the catalog, which has the URIs of its tables, no longer lists the store.
+        If the catalog no longer lists the store, its URI is unknown: return its name.
         """
         try:
             return self.change.uri

@@ -177,7 +177,7 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
             f"table.scan(snapshot=table.position('{after}')), then the changes after this "
             "position. Move a consumer to it with "
             f"table.consumers.set(id, after=table.position('{after}')). In Spark delete the "
-            "consumer, if there is one, and start a new stream, with a checkpoint of its own: it "
+            "consumer, if there is one, and start a stream with a new checkpoint: this stream "
             "delivers all rows first"
         )
 

@@ -113,11 +113,11 @@ class MixedSnapshot:
 
     @property
     def changelog_record_count(self) -> None:
-        """None: the change store is the changelog."""
+        """Always None: the change store is the changelog."""
 
     @property
     def watermark(self) -> None:
-        """None: snapshots have no watermarks."""
+        """Always None: snapshots of Mixed tables have no watermarks."""
 
     @property
     def commit_user(self) -> str | None:
@@ -155,8 +155,8 @@ class MixedHistory:
             return self.beginning
         if len(given.numbers) != _NUMBERS:
             raise InvalidRequestError(
-                f"{given} is no position of the Mixed table {self.uri}, whose positions have the "
-                f"sequence numbers of both stores, such as {self.head}"
+                f"{given} is not a position of the Mixed table {self.uri}, whose positions have "
+                f"the sequence numbers of both stores, such as {self.head}"
             )
         _ = given >= self.beginning  # raises for another branch or table
         return Position(given.numbers, MAIN_BRANCH, given.identity, self.uri)
@@ -207,8 +207,8 @@ class MixedHistory:
         is_listed = any(each is found for each in self.snapshots)
         if found is None or self._rewound(given) or not (is_listed or given.identity):
             raise NotFoundError(
-                f"{self.uri} has no snapshots at position {given}: one of them may have expired. "
-                f"snapshots() lists the positions that are left, up to {self.head}"
+                f"{self.uri} has no snapshots at position {given}: the snapshot of one store may "
+                f"have expired. snapshots() lists the positions that are left, up to {self.head}"
             )
         return self._require_readable(found)
 
@@ -245,8 +245,8 @@ class MixedHistory:
         left = [each for each in self.snapshots if each.is_readable]
         assert left, "the newest snapshots of both stores never expire"
         raise NotFoundError(
-            f"{self.uri} cannot be read at position {found.position}: the snapshot that its "
-            f"{other} store had then has expired. The oldest position with both snapshots is "
+            f"{self.uri} cannot be read at position {found.position}: the snapshot of its {other} "
+            f"store at this position has expired. The oldest position with both snapshots is "
             f"{left[0].position}, of {moment_text(left[0].time_millis)}"
         )
 
@@ -256,7 +256,7 @@ class MixedHistory:
                 return each
         raise NotFoundError(
             f"no store of {self.uri} has a snapshot {snapshot_id} that was current: it may have "
-            "expired; snapshots() lists those that are left"
+            "expired. snapshots() lists the snapshots that are left"
         )
 
     def _rewound(self, position: Position) -> bool:

@@ -85,7 +85,7 @@ class _BaseStore(IcebergTable):
         raise refuse_operation(self, "consumers")
 
     def stream(self, *args: Any, consumer: str | None = None, **options: Any) -> ChangeStream:
-        """Stream changes, as of an Iceberg table; refuse a consumer with ``UnsupportedError``."""
+        """Stream the changes of the store; raise ``UnsupportedError`` for a ``consumer``."""
         if consumer is not None:
             raise refuse_operation(self, "consumers")
         return super().stream(*args, **options)
@@ -114,9 +114,10 @@ class _ChangeStore(IcebergTable):
         state = TableState(loaded.places, metadata, metadata.current_snapshot, metadata.schema)
         if not has_foreign_files(state):
             raise UnsupportedError(
-                f"{self.location} is the change store of a Mixed table. A rollback may only "
-                "remove files that other programs have added. This store has none, so a rollback "
-                "would remove changes of the table: read an earlier state with table.scan(as_of=…)"
+                f"{self.location} is the change store of a Mixed table. A rollback may "
+                "remove only files that other programs have added. This store has none, so a "
+                "rollback would remove changes of the table: read an earlier state with "
+                "table.scan(as_of=…)"
             )
         return rollback(self._writable, request)
 

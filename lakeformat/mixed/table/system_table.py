@@ -69,8 +69,8 @@ class MixedSystemTable:
         if name not in SYSTEM_TABLES:
             unknown = f"a Mixed table has no system table {name!r}, only {', '.join(known)}"
             raise NotFoundError(
-                f"{sentence(unknown + closest(name, known))} Each store has those of Iceberg: "
-                "table.base.system_table(…), table.change.system_table(…)"
+                f"{sentence(unknown + closest(name, known))} Each store has the system "
+                "tables of Iceberg: table.base.system_table(…), table.change.system_table(…)"
             )
         self.name = name
         self._load = load
@@ -92,10 +92,9 @@ class MixedSystemTable:
     ) -> Rows:
         """Return the rows. Only ``files`` takes a position (``snapshot``) or a time (``as_of``).
 
-        ``newest`` has no effect: in Paimon tables it ignores options that choose a snapshot, and
-        Mixed tables have no such properties. Raise ``InvalidRequestError`` for an unknown column,
-        and for an argument that the system table does not take. Raise ``NotFoundError`` if the
-        chosen state has expired or never existed.
+        ``newest`` has no effect, because no property of a Mixed table chooses a snapshot. Raise
+        ``InvalidRequestError`` for an unknown column, and for an argument that the system table
+        does not take. Raise ``NotFoundError`` if the chosen state has expired or never existed.
         """
         if tag is not None or (self.name == _SNAPSHOTS and (snapshot, as_of) != (None, None)):
             raise InvalidRequestError(

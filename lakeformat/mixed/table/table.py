@@ -206,8 +206,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     ) -> MixedScan:
         """Scan the merged rows of both stores, at their newest snapshots or at a chosen state.
 
-        A row survives unless a delete of its key has a larger transaction, or the same
-        transaction and a larger offset. In a table with a version field, a larger version decides
+        A delete of a key removes the rows of the key with a smaller transaction, or with the same
+        transaction and a smaller offset. In a table with a version field, versions are compared
         first. ``where`` is a SQL condition, or a condition made with ``lake.col``. Files of both
         stores without matching rows are skipped. If ``where`` names values of all key columns,
         files of other nodes are skipped, too.
@@ -315,8 +315,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         """Return the report of an earlier write with this identity; None if it is not found.
 
         Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
-        have expired. Raise ``InvalidRequestError`` if it is not found, but a commit of the same
-        user with a higher identifier is.
+        have expired. Raise ``InvalidRequestError`` if only a commit of the same user with a
+        higher identifier is found.
         """
         from lakeformat.mixed.batch.batch import find_write
 

@@ -94,10 +94,10 @@ class TableOptimizing(Table):
 
         ``"minor"`` does what is due by the table properties, as ``plan_optimizing`` shows it: a
         minor, a major or a full optimizing of each partition. ``"full"`` rewrites every partition
-        that has changes, deletes or too many small files; if
-        ``self-optimizing.full.rewrite-all-files`` is false, only its changes, small files and files
-        with deletes. All tasks are published in one commit of the base store, with the record of
-        the merged changes.
+        that has changes, deletes or too many small files. With
+        ``self-optimizing.full.rewrite-all-files=false`` it rewrites only the changes, small files
+        and files with deletes of these partitions. All tasks are published in one commit of the
+        base store, with the record of the merged changes.
 
         Writers are not blocked. If another commit merges changes or adds rows to the same
         partitions of the base store in the meantime, everything is planned again. While a batch has

@@ -32,8 +32,8 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         """Return numbers, Amoro's score, and reasons with advice, for the newest state.
 
         Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
-        the report then has the size of the files that only they need, and the number of metadata
-        files. ``unknown=True`` raises ``UnsupportedError``.
+        the report then has the size of the files that only older snapshots need, and the number of
+        metadata files. ``unknown=True`` raises ``UnsupportedError``.
         """
         from lakeformat.mixed.health import check_mixed_health
 
@@ -59,10 +59,10 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         """Maintain the table: merge changes that are due, expire both stores, remove orphan files.
 
         Each step does what is due by the table properties: an optimizing as ``compact()`` runs it,
-        an expiry as ``expire_snapshots()``, unless ``table-expire.enabled`` is false, and the
-        removal of orphan files older than three days. After a failed step the next step runs; the
-        report has the error. If ``gc.enabled`` of a store is false, the expiry and the removal
-        delete nothing.
+        an expiry as ``expire_snapshots()`` runs it, and the removal of orphan files older than
+        three days. After a failed step the next step runs; the report has the error. If
+        ``table-expire.enabled`` is false, no snapshot expires. If ``gc.enabled`` of a store is
+        false, no snapshot expires, and no orphan file is removed.
 
         Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
         or an age such as ``"2 d"``. By default none is deleted.
@@ -111,7 +111,7 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         further snapshots of either store to remove.
 
         Changes are removed if they were merged at least an hour ago, and committed longer than
-        ``change.data.ttl.minutes`` ago. Changes since the oldest open batch are kept. So are the
+        ``change.data.ttl.minutes`` ago. An expiry keeps changes since the oldest open batch, the
         snapshots that this batch or a consumer still reads, and the snapshots with the record of
         merged changes.
 

@@ -73,7 +73,7 @@ class ChangeWriter(NodeWriter):
 
         ``kinds=None`` makes all rows inserts. With ``of_stored`` the rows to delete are rows of the
         table, which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit
-        the table, has no key, or deletes without a version.
+        the table, has no key, or is a delete that needs a version and has none.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

@@ -55,7 +55,7 @@ class MixedCommitMessage(IcebergCommitMessage):
 
     @property
     def upsert_by(self) -> None:
-        """None: the files themselves delete the stored rows of their keys."""
+        """Always None: the files themselves delete the stored rows of their keys."""
 
 
 def check_messages(messages: object) -> list[MixedCommitMessage]:

@@ -66,8 +66,8 @@ class FramedRows:
     """Binary rows in an Arrow array, whose fields are decoded to columns on demand.
 
     Each row is framed: its number of fields (4 bytes, big endian) is in front. The constructor
-    raises CorruptTableError for a row that is too short, or whose number of fields differs from
-    ``types``. It raises InvalidRequestError if ``rows`` is not a binary array or has nulls.
+    raises CorruptTableError for a row that is too short, or that does not have one field for each
+    of ``types``. It raises InvalidRequestError if ``rows`` is not a binary array or has nulls.
     """
 
     def __init__(self, rows: pa.Array, types: Sequence[DataType]) -> None:

@@ -112,7 +112,7 @@ def refuse_inside_branch(handle: TableHandle, what: str) -> None:
     """
     if handle.layout.metadata_root != handle.layout.root:
         raise InvalidRequestError(
-            f"branches can only be {what} from main, but this is branch {handle.layout.branch!r} "
+            f"branches can be {what} only from main, but this is branch {handle.layout.branch!r} "
             f"of {handle.uri}: open the table without a branch"
         )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fast-forwards main to a branch, if main has no commits that the branch lacks.
+"""Fast-forwards main to a branch, if the branch has all commits of main.
 
 The snapshots that main lacks are published on main one by one, each only if main has no snapshot
 with its number. A snapshot is deleted again if a rollback has removed the one before it. After each
@@ -283,7 +283,7 @@ def _publish(storage: Storage, old: str, new: str) -> None:
         raise CommitConflictError(
             f"another program wrote {storage.uri(new)} during the fast-forward of main. Main is "
             "intact, at a complete snapshot. Run the fast-forward again: if the conflict remains, "
-            "its error names it"
+            "the error names it"
         )
 
 

@@ -44,7 +44,7 @@ class Creation:
 class Deletion:
     """The deletion of a branch, with the snapshots whose files it removes.
 
-    ``states`` are the oldest snapshot and the tagged ones, ``additions`` all snapshots after the
+    ``states`` are the oldest and the tagged snapshots, ``additions`` all snapshots after the
     oldest, and ``changelogs`` the expired snapshots that are kept as changelogs.
     """
 

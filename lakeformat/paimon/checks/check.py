@@ -50,7 +50,7 @@ def check_table(
 
     ``staged=None`` checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
     the staged rows will replace; None if they are added. ``executor`` runs the checks of single
-    rows in parallel; this process always finds repeated values itself. Raise UnsupportedError for
+    rows in parallel; repeated values are always found in this process. Raise UnsupportedError for
     ``not_null`` on staged rows that may set only some columns.
     """
 

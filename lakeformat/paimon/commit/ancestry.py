@@ -28,9 +28,9 @@ def is_built_on(
 
     The answer is True if ``later`` names a manifest or index manifest that ``snapshot`` wrote, or
     if the manifests of ``later`` name all data files that ``snapshot`` added. It is False if
-    ``later`` has the next number and its manifests name none of these data files. If this decides
-    nothing, the answer is False if the snapshot file of ``later`` is older than that of
-    ``snapshot``.
+    ``later`` has the next number and its manifests name none of these data files. If the manifests
+    do not decide, the times of the snapshot files do: the answer is False if ``later`` is older
+    than ``snapshot``, else None.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -116,8 +116,8 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Snaps
                 f"{who} conflicts: its files were written for {counted(total, 'bucket')}, but "
                 f"{place(who.handle, partition)} is empty now and new files need {current} "
                 f"('bucket' of schema {who.handle.schema.id}): the bucket count changed "
-                "while this commit was prepared. Nothing was published; open the table again and "
-                "write the rows again, and discard prepared messages with Table.abort"
+                "while this commit was prepared. Nothing was published. Discard prepared messages "
+                "with Table.abort, open the table again, and write the rows again"
             )
 
 

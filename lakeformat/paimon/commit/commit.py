@@ -117,7 +117,7 @@ def commit_messages(
     earlier: EarlierCommits | None = None,
     from_elsewhere: bool = False,
 ) -> CommitReport:
-    """Publish the changes of the messages once; a retry with the same ``CommitId`` changes nothing.
+    """Publish the changes of messages; a retry with the same ``CommitId`` publishes nothing twice.
 
     ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. ``earlier``
     is the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere``

@@ -70,10 +70,10 @@ def find_replay(
 ) -> CommitReport | None:
     """Return the report on an earlier attempt of the same commit.
 
-    Return None if there is none, or if its compaction must still be published. ``rows`` is the
-    number of rows to write, if it is known and there are no messages yet. Raise InvalidRequestError
-    if the attempt committed something else, or if the rows that ``commit.replaces`` names cannot be
-    replaced.
+    Return None without such an attempt, or if the compaction must still be published. ``rows`` is
+    the number of rows to write, if it is known and there are no messages yet. Raise
+    InvalidRequestError if the attempt committed something else, or if the rows that
+    ``commit.replaces`` names cannot be replaced.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = _is_compaction_alone(handle, messages, overwrite)

@@ -177,7 +177,7 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen manifests, and all other manifests that name a file which they delete.
+    """Rewrite the chosen manifests, and each manifest that names a file which a chosen one deletes.
 
     Return the whole manifest list.
     """

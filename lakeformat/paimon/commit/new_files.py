@@ -34,7 +34,7 @@ _COMMITTED_ONCE = (
 class NewFileCheck:
     """Searches for the files of the messages in all commits since the writers started.
 
-    A file can only be committed after its writer started. If the snapshot at that time is unknown,
+    A file can be committed only after its writer started. If the snapshot at that time is unknown,
     or the history since then has expired, all existing snapshots, the live files and the tags are
     searched, and so are their index files.
     """

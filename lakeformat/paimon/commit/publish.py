@@ -37,12 +37,13 @@ def check_place(
 
     A number becomes free again when its snapshot expires. So a writer that paused until then may
     publish a number below the newest snapshot, where no reader finds it. Then ``snapshot`` is
-    deleted, and the result is LOST. The same is done after a rollback of ``head``, and if the path
-    no longer has the opened table; but if that is a branch, whose new name may have ``snapshot``,
-    the result is UNKNOWN. Another writer's snapshot with the same number is kept. But if
-    the next snapshot of the table was built on ``snapshot``, the result is COMMITTED; if this is
-    unknown, so that the next snapshot may lack the changes, it is UNKNOWN.
+    deleted, and the result is LOST. The same is done after a rollback of ``head``. But if the next
+    snapshot of the table was built on ``snapshot``, the result is COMMITTED. If this is unknown, so
+    that the next snapshot may lack the changes, the result is UNKNOWN.
 
+    If the path no longer has the opened table, ``snapshot`` is deleted, too. The result is LOST on
+    main. On a branch, whose new name may have ``snapshot``, it is UNKNOWN. Another writer's
+    snapshot with the same number is never deleted.
     A renaming of a branch, file by file, marks the branch before it lists the files for the last
     time. So if the mark is missing, the renaming takes ``snapshot`` along or is given up; if the
     mark exists, the result is UNKNOWN.
@@ -125,9 +126,9 @@ def _take_back_from_old_place(handle: TableHandle, snapshot: Snapshot) -> Publis
 
 
 def _is_there(handle: TableHandle, snapshot: Snapshot) -> bool:
-    """Return True if the file with the number of ``snapshot`` is its own.
+    """Return True if the file with the number of ``snapshot`` has this snapshot.
 
-    After a rollback, or in a table that was created again, the file may be another writer's.
+    After a rollback, or in a table that was created again, it may have another writer's snapshot.
     """
     found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
     return found is not None and found.identity == snapshot.identity

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out if a rollback deleted the snapshot from which a change was computed.
 
-The number of a deleted snapshot is used again, so only the identity shows that it is another one.
+The number of a deleted snapshot is used again. Only the identity distinguishes the two snapshots.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["is_replaced", "rolled_back_base"]
 
 
 def is_replaced(handle: TableHandle, head: Snapshot, number: int, identity: str | None) -> bool:
-    """Return True if the number of the snapshot ``identity`` now belongs to another snapshot.
+    """Return True if ``number`` now belongs to a snapshot with another identity than ``identity``.
 
-    Return False for an expired snapshot, and for ``identity=None``, an unknown one.
+    Return False if no snapshot has the number now, and for ``identity=None``, an unknown identity.
     """
     if identity is None:
         return False

@@ -54,8 +54,8 @@ def compact(
 ) -> CompactReport:
     """Compact a table; concurrent writers are not blocked and their commits are kept.
 
-    Buckets that another commit changed meanwhile are planned again. If a unit fails, the other
-    units still run; then the first LakeError is raised, with the report in its attribute
+    Buckets that another commit changed meanwhile are planned again. If a unit of work fails, the
+    other units still run; then the first LakeError is raised, with the report in its attribute
     ``report``. A retry with the same ``commit`` does not repeat the work that the existing
     snapshots of earlier attempts contain.
     """
@@ -94,7 +94,7 @@ def run_plans(
     """Plan, run and commit in rounds until a plan has no unit of work.
 
     After ``_ROUNDS`` rounds, or too many conflicts, the compaction ends early. The first round
-    plans all chosen buckets; ``plan`` gets None for them. Later rounds plan the buckets whose
+    plans all chosen buckets: ``plan`` gets None. Later rounds plan the buckets whose
     commit was a conflict, and buckets that have just received postponed rows. Unless
     ``ends_at_once`` returns True, they also plan the buckets that were just compacted. Raise
     InvalidRequestError if ``on_progress`` cannot be called, and the first error of a unit at the

@@ -26,7 +26,7 @@ _File = tuple[bytes | None, int, str | None]
 
 @dataclass(slots=True)
 class CompactIdentity:
-    """Gives each snapshot of one compaction an identifier; earlier attempts have the lower ones."""
+    """Gives each snapshot of one compaction an identifier, above those of earlier attempts."""
 
     handle: TableHandle
     commit: CommitId
@@ -42,8 +42,9 @@ class CompactIdentity:
         """Return the identity of the next commit, with a search for its snapshot, because another
         attempt may have published it.
 
-        The search reads only snapshots since the last ``look``. Its attribute ``commit`` is the
-        identity with which to publish the next snapshot. Call ``published`` after the commit.
+        The search reads only snapshots since the last ``look``. The attribute ``commit`` of the
+        result is the identity with which to publish the next snapshot. Call ``published`` after the
+        commit.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

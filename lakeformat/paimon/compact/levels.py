@@ -67,9 +67,8 @@ class Levels:
 def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
     """Return the sort key that puts files of level 0 in order, newest first.
 
-    The file with the larger last sequence number is newer. If these are equal, the file with the
-    smaller first sequence number comes first; if these are equal too, the file that was created
-    first.
+    The file with the larger last sequence number is newer. Files with equal last numbers are in
+    ascending order of their first sequence number, then of their creation time.
     """
     created = file.creation_time or _UNKNOWN
     return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

@@ -79,13 +79,13 @@ def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:
         raise CommitConflictError(
-            f"{where} under schema-{unit.schema_id}: the table is opened with "
+            f"{where} under schema-{unit.schema_id}, cannot run, because the table is opened with "
             f"schema-{handle.schema.id}. Nothing was written; plan again"
         )
     newest = max((entry.file.schema_id for entry in unit.files), default=unit.schema_id)
     if newest > unit.schema_id:
         raise CommitConflictError(
-            f"{where} under schema-{unit.schema_id}: some files have schema-{newest}, whose new "
-            "columns would be lost. Nothing was written; plan again"
+            f"{where} under schema-{unit.schema_id}, cannot run, because some files have "
+            f"schema-{newest}, whose new columns would be lost. Nothing was written; plan again"
         )
     return where

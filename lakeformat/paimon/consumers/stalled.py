@@ -75,8 +75,9 @@ class StalledConsumer:
         )
 
     def advice(self, table: str) -> str:
-        """Return what to do: restart the reader, or run a command that deletes the consumer. A
-        damaged consumer must be set to a snapshot, or its file deleted.
+        """Return the advice: restart the reader, or run a command that deletes the consumer.
+
+        For a damaged consumer: set it to a snapshot, or delete its file.
         """
         name = shlex.quote(self.id)
         if self.damage is not None:
@@ -87,8 +88,9 @@ class StalledConsumer:
         return f"restart its reader or, if it has ended, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
-        """Return what to do: restart the reader, or run a maintenance that also deletes the
-        consumer. A damaged consumer must be set to a snapshot, or its file deleted.
+        """Return the advice: restart the reader, or run a maintenance that deletes the consumer.
+
+        For a damaged consumer: set it to a snapshot, or delete its file.
         """
         if self.damage is not None:
             return self.advice(table)
@@ -117,10 +119,10 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A reader is stalled if it has not moved for ``unmoved_for`` milliseconds; less than a day counts
-    as a day. ``unmoved_for=None`` means a week. In this case, no reader is stalled if the table has
-    the option ``consumer.expiration-time``, because an expiry deletes the consumer. A consumer of a
-    stream, or a consumer with a damaged file, is stalled after one day.
+    A consumer of a stream, or with a damaged file, is stalled after one day without a move. Any
+    other consumer is stalled after ``unmoved_for`` milliseconds, but at least a day.
+    ``unmoved_for=None`` means a week; in a table with the option ``consumer.expiration-time`` it
+    means never, because an expiry deletes these consumers.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs

@@ -83,7 +83,7 @@ class FileIndexWriter:
 
 
 class _WholeColumn:
-    """Collects all values of a column, because a bitmap can only be built from all of them."""
+    """Collects all values of a column, because a bitmap can be built only from all of them."""
 
     def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
         self._encode = encode

@@ -17,7 +17,7 @@ damages no snapshot, tag or branch that is kept:
    ``snapshot.clean-empty-directories`` is set, and ``withdraw`` deletes the intent of an expiry.
 
 ``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
-a snapshot, ``metadata_removals`` the ones to delete. ``add_candidates`` adds the data or changelog
+a snapshot, and ``metadata_removals`` those to delete. ``add_candidates`` adds the data or changelog
 files of manifests to the candidates.
 
 ``Removal`` is one file with its kind, size and the reason for its removal; a dry run prints these.

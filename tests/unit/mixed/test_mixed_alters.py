@@ -402,7 +402,7 @@ def test_a_base_store_that_another_program_alters_meanwhile_is_not_overwritten(
 
 def test_a_record_that_cannot_be_read_is_named(catalog, table, tmp_path):
     edit(tmp_path / "db/t_change_", properties={ALTERED: '{"id": 1}'})
-    with pytest.raises(lake.CorruptTableError, match="which is no record of an alter"):
+    with pytest.raises(lake.CorruptTableError, match="which is not a record of an alter"):
         catalog.table("db.t")
 
 

@@ -55,7 +55,7 @@ def test_a_state_of_which_one_store_has_expired_is_refused(tmp_path, name, store
         else:
             with pytest.raises(lake.NotFoundError, match="The oldest position with both snapshots"):
                 table.scan(snapshot=each.position)
-            with pytest.raises(lake.NotFoundError, match=f"snapshot that its {store} store had"):
+            with pytest.raises(lake.NotFoundError, match=f"snapshot of its {store} store at"):
                 table.scan(snapshot=each.snapshot_id)
     readable = [each.position for each in table.snapshots() if each.is_readable]
     assert table.positions(limit=100) == readable

@@ -40,12 +40,12 @@ def test_a_key_at_few_buckets_is_in_an_ancestor_of_its_node_at_many():
 
 @pytest.mark.parametrize(("mask", "index"), [(2, 0), (-1, 0), (3, 4), (0, 1), (3, -1)])
 def test_a_pair_of_numbers_that_is_no_node_is_refused(mask, index):
-    with pytest.raises(InvalidRequestError, match="is no tree node"):
+    with pytest.raises(InvalidRequestError, match="is not a tree node"):
         TreeNode(mask, index)
 
 
 def test_an_id_below_one_and_a_number_of_buckets_that_is_no_power_of_two_are_refused():
-    with pytest.raises(InvalidRequestError, match="0 is no id of a tree node"):
+    with pytest.raises(InvalidRequestError, match="0 is not the id of a tree node"):
         TreeNode.of_id(0)
     with pytest.raises(InvalidRequestError, match=r"'b' is 6, .* set it to a power of two"):
         bucket_mask(6, "b")

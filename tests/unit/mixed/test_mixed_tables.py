@@ -179,7 +179,8 @@ def test_a_mixed_table_has_the_operations_that_it_can_do_and_refuses_the_others_
     with pytest.raises(AttributeError, match="a Mixed table has no attribute 'no_such'"):
         _ = table.no_such
     with pytest.raises(
-        lake.NotFoundError, match=r"base, change; did you mean 'files'\? Each store has those of I"
+        lake.NotFoundError,
+        match=r"base, change; did you mean 'files'\? Each store has the system tables of I",
     ):
         table.system_table("file")
 
@@ -289,7 +290,7 @@ def test_a_state_is_chosen_by_position_snapshot_or_time_and_others_are_refused()
         table.scan(as_of=1)
     with pytest.raises(lake.NotFoundError, match=r"no store of .* has a snapshot 5"):
         table.scan(snapshot=5)
-    with pytest.raises(lake.InvalidRequestError, match="3 is no position of the Mixed table"):
+    with pytest.raises(lake.InvalidRequestError, match="3 is not a position of the Mixed table"):
         table.position("3")
     with pytest.raises(lake.UnsupportedError, match="which has no tags: choose a state"):
         table.scan(tag="v1")

@@ -48,8 +48,8 @@ def sort_compact(
     """Write all rows of the chosen partitions again, sorted by columns or along a curve through
     them.
 
-    ``strategy`` is ``order``, one column after the other; or ``zorder`` or ``hilbert``, with equal
-    weight for all columns. Each bucket is sorted by itself. Files that a writer adds meanwhile are
+    ``strategy`` is ``order`` (one column after the other), or ``zorder`` or ``hilbert`` (equal
+    weight for all columns). Each bucket is sorted by itself. Files that a writer adds meanwhile are
     not changed. If another commit compacts or deletes files of a bucket meanwhile, that bucket is
     sorted again.
 
