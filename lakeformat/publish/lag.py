@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
+from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
 from lakeformat.iceberg.schema import Schema
 from lakeformat.paimon.handle import TableHandle, with_newest_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
-from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
 from lakeformat.paimon.table import Table
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.published_table import require_published_table
@@ -77,7 +78,7 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
         )
     if shown.snapshot_id == head.id and shown.summary.get(PAIMON_IDENTITY) == head.identity:
         return _in_catalogs(handle, newest, targets)
-    if shown.snapshot_id < head.id:
+    if shown.snapshot_id < head.id and not _is_replaced(handle, shown):
         missing = counted(head.id - shown.snapshot_id, "snapshot")
         known = {each.schema_id: each for each in newest.metadata.schemas}
         failure, advice = _failure(handle, known)
@@ -92,6 +93,15 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
         f"removed from the table: the newest is {newest_is}"
     )
+
+
+def _is_replaced(handle: TableHandle, shown: IcebergSnapshot) -> bool:
+    """Return True if the table has another snapshot with the number of ``shown``, because a
+    rollback has removed the published one.
+    """
+    identity = shown.summary.get(PAIMON_IDENTITY)
+    there = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
+    return there is not None and identity not in (None, there.identity)
 
 
 def _failure(handle: TableHandle, known: Mapping[int, Schema]) -> tuple[str, str | None]:

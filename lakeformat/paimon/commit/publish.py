@@ -44,6 +44,7 @@ def check_place(
     If the path no longer has the opened table, ``snapshot`` is deleted, too. The result is LOST on
     main. On a branch, whose new name may have ``snapshot``, it is UNKNOWN. Another writer's
     snapshot with the same number is never deleted.
+
     A renaming of a branch, file by file, marks the branch before it lists the files for the last
     time. So if the mark is missing, the renaming takes ``snapshot`` along or is given up; if the
     mark exists, the result is UNKNOWN.
