@@ -169,8 +169,9 @@ class NamedFilesMetastore(Metastore):
                 return True
         raise CommitOutcomeUnknownError(
             f"it is not known if {new} became the metadata file of table '{name}': "
-            f"{sentence(lost)} Look for the change in the table before you retry; with a CommitId "
-            "just retry: it publishes once. No file was removed"
+            f"{sentence(lost)} If you committed with a CommitId, just retry: the change is "
+            "published once. If not, look for the change in the table before you retry. No file "
+            "was removed"
         ) from None
 
     def _was_named(self, name: TableName, file: str) -> bool:

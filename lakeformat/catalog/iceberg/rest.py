@@ -292,9 +292,9 @@ def _may_be_made(response: Response) -> bool:
 
 def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
     return CommitOutcomeUnknownError(
-        f"it is not known if the commit of table '{name}' was published: {sentence(lost)} Look for "
-        "the change in the table before you retry; with a CommitId just retry: it publishes once. "
-        "No file was removed"
+        f"it is not known if the commit of table '{name}' was published: {sentence(lost)} If you "
+        "committed with a CommitId, just retry: the change is published once. If not, look for the "
+        "change in the table before you retry. No file was removed"
     )
 
 

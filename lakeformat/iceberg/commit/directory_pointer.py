@@ -121,8 +121,9 @@ class DirectoryPointer:
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"{self._storage.uri(published.path)} was written, but it could not be checked if "
-                f"readers find it: {sentence(error)} Look for the change in the table before you "
-                "retry. With a CommitId, just retry: the change is published once"
+                f"readers find it: {sentence(error)} If you committed with a CommitId, just "
+                "retry: the change is published once. If not, look for the change in the table "
+                "before you retry"
             ) from error
         self._known = None
         return False

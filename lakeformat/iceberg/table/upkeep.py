@@ -77,8 +77,9 @@ class TableUpkeep(TableHistory):
         - expiry by the table properties,
         - removal of orphan files older than three days.
 
-        If ``gc.enabled`` is false, the last two delete nothing. Consumers are deleted only if they
-        have made no progress since ``expire_consumers``: a time, or an age such as ``"2 d"``.
+        If ``gc.enabled`` is false, no snapshot expires, and no orphan file is removed. Consumers
+        are deleted only if they have made no progress since ``expire_consumers``: a time, or an
+        age such as ``"2 d"``.
         ``obstacles`` of the report lists the remaining problems, each with advice. A ``dry_run``
         changes nothing and reports what each step would do. After an interruption, call the method
         again.
