@@ -89,7 +89,7 @@ def __getattr__(name: str) -> Any:
 
 
 def with_form(hook: type[_Hook]) -> type[_Hook]:
-    """Return the hook, in Airflow 3.1 with the method that returns the connection form.
+    """Return the hook. In Airflow 3.1, add the method that returns the connection form.
 
     Newer versions read the form from the metadata of the provider, and warn if the method exists.
     """

@@ -41,8 +41,8 @@ class LakeSnapshotLink(BaseOperatorLink):
     name = "Lake snapshot"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """Return the address in the table browser; without a browser, or for a task on a database,
-        that of the task's tab.
+        """Return the address in the table browser. Without a browser, or for a task on a database,
+        return the address of the task's tab.
         """
         pattern = conf.get("lake", "snapshot_url", fallback="")
         about = _xcom_of(ti_key, TABLE_KEY) if pattern else {}

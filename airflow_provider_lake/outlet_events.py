@@ -39,7 +39,7 @@ def announce(
     lake_conn_id: str = LakeHook.default_conn_name,
     partition_column: str | None = None,
 ) -> dict[str, Any] | None:
-    """Send an event about the published snapshots to each outlet that is the table of ``result``;
+    """Send an event about the published snapshots to each outlet of the table in ``result``;
     return the payload. Return None if nothing was published, if no outlet matches, or if the
     snapshot of an Iceberg or Mixed table has expired, so that its position is unknown.
 

@@ -1,9 +1,9 @@
 """Measures how fast the library is. Each question compares it, in the same run, with another
 library (the peer) or with the unavoidable part of the work (the floor).
 
-Without a question it asks all of them. Each answer is a report and a plot in benchmarks/results.
-Exit code: 0 all questions were answered, 1 the candidates of a question gave different results, 2
-the request is invalid.
+Without a question, all questions are asked. Each answer is a report and a plot in
+benchmarks/results. Exit code: 0 all questions were answered, 1 the candidates of a question gave
+different results, 2 the request is invalid.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _timed(place: Path, work: Callable[[], None], clock: Clock) -> float:
 
 
 def _answer(place: Path, case: PeerCase) -> tuple[object, pa.Table]:
-    """Return sums of the rows, and the columns whose order counts."""
+    """Return sums of the rows, and the columns that show the order of the rows."""
     scan = opened(place).scan
     ordered = scan(columns=[*case.order]).to_arrow() if case.order else pa.table({})
     return sums(scan().to_batches()), ordered
@@ -147,7 +147,7 @@ def _answer(place: Path, case: PeerCase) -> tuple[object, pa.Table]:
 def check_order(
     name: str, expected: tuple[object, pa.Table], found: tuple[object, pa.Table]
 ) -> None:
-    """Raise if two results differ in their rows, or in the order of the columns that count."""
+    """Raise if two results differ in the sums of their rows, or in the order of their rows."""
     if found[0] != expected[0]:
         raise UnequalAnswersError(
             f"{name}: compact() leaves rows with the sums {found[0]}, and Java with {expected[0]}; "

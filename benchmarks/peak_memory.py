@@ -47,8 +47,8 @@ def forget_peak() -> None:
 
 
 def peak_bytes() -> int:
-    """Return the highest resident size of this process in bytes, since its start or, if the kernel
-    can reset it, since ``forget_peak``.
+    """Return the highest resident size of this process in bytes, since ``forget_peak``; if the
+    kernel cannot reset the peak, since the start of the process.
     """
     try:
         status = Path("/proc/self/status").read_text()

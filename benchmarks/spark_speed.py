@@ -1,10 +1,10 @@
 """Compares this library on Spark with Spark alone: ``python -m benchmarks.spark_speed``.
 
 All questions share one session, ``local[2]``. All candidates of a question must give the same
-answer, except a floor: a candidate that does only a part of the work, and shows how fast the rest
-could be at best. Then they are timed in turns, round by round. CPU time is that
-of all processes that take part. Without a question it asks all of them. It writes a report of each
-to benchmarks/results.
+answer, except a floor: a candidate that does only a part of the work, and shows the best time that
+the other candidates could reach. Then they are timed in turns, round by round. CPU time is that of
+all processes that take part. Without a question, all are asked. A report of each is written to
+benchmarks/results.
 
 Exit code: 0 all questions were answered, 1 the candidates of a question gave different answers.
 """

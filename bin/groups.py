@@ -166,7 +166,9 @@ def parse_request(arguments: Sequence[str]) -> Request:
     given = parser.parse_args(words[:cut])
     wanted = given.group
     if given.airflow and COMPAT.name not in wanted:
-        parser.error(f"--airflow chooses versions for the group {COMPAT.name}: name it, too")
+        parser.error(
+            f"--airflow chooses versions for the group {COMPAT.name}: name that group, too"
+        )
     rest = words[cut + 1 :]
     options = tuple(word for word in rest if not word.startswith("tests/"))
     tests = tuple(word for word in rest if word.startswith("tests/"))

@@ -216,25 +216,25 @@ class CheckedArguments:
         if _NONE in parts:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
-                "its template uses is missing in this run. Correct the template, or give it "
-                "a default"
+                "its template uses is missing in this run. Correct the template, or give the "
+                "value a default"
             )
 
     def _refuse_missing(self, name: str, before: object) -> None:
-        """Raise ``LakeArgumentError`` if an argument that is None is the result of a task, or of a
-        template that is rendered to a Python value.
+        """Raise ``LakeArgumentError`` for an argument that is None after rendering, if ``before``
+        is a template or refers to the result of a task.
         """
         if is_template(before):
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} renders to None, and the default of "
-                f"{name!r} means something else. Nothing was done: correct the template, or use "
+                f"{name!r} means something else. Nothing was done. Correct the template, or use "
                 f"another task without {name!r} if you want the default"
             )
         for task, _ in sources_of(before)[:1]:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "
                 f"skipped or has no such result, and the default of {name!r} means something else. "
-                "Nothing was done: pass another value, or skip this task if there is none"
+                "Nothing was done. Pass another value, or skip this task if there is none"
             )
 
     def _check_subject(self) -> None:

@@ -23,8 +23,8 @@ _MILLIS = re.compile(r"\d{11,13}")
 def fits(hint: Any, value: Any) -> bool:
     """Return True if a value has the type ``hint``.
 
-    Text for a time fits if it is a valid time. An age, such as ``"2 d"``, fits only a type without
-    ``datetime``: a ``datetime`` marks types that are always a point in time.
+    Text for a time fits if it is a valid time. An age, such as ``"2 d"``, does not fit a type that
+    includes ``datetime``: such a type is always a point in time.
     """
     if not _accepts(hint, value):
         return False

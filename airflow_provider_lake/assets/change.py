@@ -69,8 +69,10 @@ def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) 
 
 
 def position_of(table: Table, given: int | str) -> Position | None:
-    """Return the position that a number or text means in ``table``; None if it is the id of a
-    snapshot that a Mixed table does not have: it has expired, or the table was recreated.
+    """Return the position that ``given`` means in ``table``.
+
+    Return None for the id of a snapshot that a Mixed table does not have, because the snapshot has
+    expired or the table was recreated.
     """
     from lakeformat import NotFoundError
 

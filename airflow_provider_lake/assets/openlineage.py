@@ -34,8 +34,8 @@ def location_of(address: TableAddress) -> str:
 
 
 def dataset_name(location: str) -> tuple[str, str]:
-    """Return the namespace of a directory in OpenLineage, such as ``file`` or ``s3://bucket``, and
-    the name of the dataset, which is the path.
+    """Return OpenLineage's namespace of a directory, such as ``file`` or ``s3://bucket``, and the
+    name of its dataset, which is the path.
 
         >>> dataset_name("file:///data/shop.db/orders")
         ('file', '/data/shop.db/orders')

@@ -94,11 +94,11 @@ def snapshot_range(
     """Return the snapshots of a table that this run must read. If ``table`` is None, the table is
     the one whose events started the run.
 
-    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another; if that is too long for
-    a file name, it is shortened and ends with a hash. From the first run on, snapshots that the
-    consumer has not read do not expire. The first run starts at its first event. Without events it
-    starts at the first snapshot of the table, and fails if that has expired. If no event has
-    started a run, or a rollback has removed the snapshots of its events, the range
+    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. If ``airflow.<dag_id>``
+    is too long for a file name, it is shortened and ends with a hash. From the first run on,
+    snapshots that the consumer has not read do not expire. The first run starts at its first event.
+    Without events it starts at the first snapshot of the table, and fails if that has expired. If
+    no event has started a run, or a rollback has removed the snapshots of its events, the range
     ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
     a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
     supported.
@@ -225,7 +225,8 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Pos
 def _set(table: Table, consumer: str, after: Position, *, head: Callable[[], Position]) -> Position:
     """Set the consumer to ``after``, and return the stored position.
 
-    If a rollback has removed ``after``, set the consumer as rewound at ``head``.
+    If a rollback has removed ``after``, set the consumer to the position that ``head`` returns, and
+    mark the consumer as rewound.
     """
     from lakeformat import InvalidRequestError
 
@@ -240,10 +241,10 @@ def _set(table: Table, consumer: str, after: Position, *, head: Callable[[], Pos
 
 
 def _end(context: Context, meant: TableAddress, table: Table, newest: Position | None) -> Position:
-    """Return the end of the range: ``newest``, which the events name, or the newest snapshot of the
-    table. The latter is used if there is no event, or if a rollback has removed ``newest``.
+    """Return the end of the range: ``newest``, which the events name.
 
-    It is then stored for later attempts, which must get the same range.
+    If there is no event, or if a rollback has removed ``newest``, return the newest snapshot of the
+    table, and store it for later attempts, which must get the same range.
     """
     here = table.position()
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"

@@ -167,8 +167,8 @@ def refuse_watched(outlets: Iterable[Any]) -> None:
             other = asked.lake_conn_id != _DEFAULT_CONN_ID
             more = f", lake_conn_id={asked.lake_conn_id!r}" if other else ""
             raise ValueError(
-                f"{uri!r} gets its events from its watcher: as an outlet, give the task "
-                f"lake_asset({asked.name!r}{more}) instead"
+                f"{uri!r} cannot be an outlet, because its watcher sends its events: declare "
+                f"lake_asset({asked.name!r}{more}) as the outlet"
             )
 
 

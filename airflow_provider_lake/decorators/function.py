@@ -54,7 +54,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         warehouse is ``./warehouse``
     :param spark_conn_id: for a function with the argument ``spark``: connection of type ``spark``.
         Default: the Spark connection that the lake's connection names, or ``spark_default``. If
-        that does not exist, Spark runs on this machine, as ``local[*]``
+        ``spark_default`` does not exist, Spark runs on this machine, as ``local[*]``
     :param conf: for a function with the argument ``spark``: settings of its Spark session
     """
 

@@ -73,7 +73,8 @@ class LakeFunctionCommit(BatchRequest):
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
                 raise refusal(
-                    f"key {name!r} needs create=True for a new table: add it, or leave out {name!r}"
+                    f"key {name!r} needs create=True for a new table: add create=True, or leave "
+                    f"out {name!r}"
                 )
 
 
@@ -81,11 +82,11 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     """Commits to a table the rows that a function returns, once per DAG run.
 
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
-    Spark DataFrame, a list of dicts, or yields such batches. The function may have the arguments
-    ``table`` and ``spark``; ``table`` is None if the table does not exist yet. A retry finds the
-    snapshot of its run and does not call the function again. A task that is cleared after a success
-    calls the function again: see ``on_clear``. The result and the asset events are like those of
-    ``LakeIngestOperator``.
+    Spark DataFrame, or a list of dicts; or it yields pyarrow, pandas or polars objects. The
+    function may have the arguments ``table`` and ``spark``; ``table`` is None if the table does not
+    exist yet. A retry finds the snapshot of its run and does not call the function again. A task
+    that is cleared after a success calls the function again: see ``on_clear``. The result and the
+    asset events are like those of ``LakeIngestOperator``.
 
     :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for
         Iceberg tables
@@ -99,9 +100,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since the table was read, even if this commit has a row with the same key;
         ``optimistic`` refuses the commit if other commits have changed the same partitions.
-        Default: the table option ``write.conflict``. For a Mixed table, ``transaction-order``
-        without ``read_snapshot`` makes the work of the task a batch, which begins before the
-        function is called
+        Default: the table option ``write.conflict``. A Mixed table takes ``transaction-order``
+        without ``read_snapshot``: the rows that other commits write after the start of the function
+        are kept
     :param create: if the table does not exist, create it and its database, with the columns of the
         rows
     :param primary_key: with ``create``: the primary key of the table

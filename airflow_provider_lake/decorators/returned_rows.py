@@ -84,7 +84,8 @@ def write(
     commit: CommitId,
     **order: Any,
 ) -> CommitReport:
-    """Write rows in one commit, and return its report; Spark's tasks write a Spark DataFrame.
+    """Write rows in one commit, and return its report. If ``rows`` is a Spark DataFrame, Spark's
+    tasks write it.
 
     ``order`` has the arguments ``read_snapshot`` and ``conflict``, if they are given. Raise
     ``InvalidRequestError`` for rows that do not fit the table, and ``CommitConflictError`` after
@@ -128,8 +129,8 @@ def commit_batch(
 ) -> CommitReport:
     """Write rows in the one commit of a batch of a Mixed table, and return its report.
 
-    Spark's tasks write a Spark DataFrame. Raise ``InvalidRequestError`` for ``kinds`` together with
-    ``overwrite``.
+    If ``rows`` is a Spark DataFrame, Spark's tasks write it. Raise ``InvalidRequestError`` for
+    ``kinds`` together with ``overwrite``.
     """
     if overwrite is not None and kinds is not None:
         from lakeformat import InvalidRequestError

@@ -18,9 +18,9 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     Raise ``InvalidRequestError`` for a variable of the environment that cannot be read, and
     ``UnavailableError`` if another backend failed.
 
-    Airflow ignores errors of a secrets backend and treats the connection as undefined. Then a
-    default would open the wrong lake, or the wrong Spark. If ``team`` is given, only the connection
-    of that team is looked up.
+    Airflow ignores errors of a secrets backend and treats the connection as undefined. A task would
+    then use the default connection, and so the wrong lake or the wrong Spark. If ``team`` is given,
+    only the connection of that team is looked up.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 

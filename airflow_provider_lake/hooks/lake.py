@@ -68,8 +68,8 @@ class LakeHook(BaseHook):
                 ) from None
             here = Path(_LOCAL_WAREHOUSE).absolute()
             self.log.warning(
-                "connection %s does not exist: using the warehouse %s. To use another one, create "
-                "the connection with type 'lake'",
+                "connection %s does not exist: using the warehouse %s. To use another warehouse, "
+                "create the connection with type 'lake'",
                 self.lake_conn_id,
                 here,
             )
@@ -92,8 +92,8 @@ class LakeHook(BaseHook):
     def get_conn(self) -> Catalog:
         """Return the catalog of the warehouse.
 
-        If the connection has the format ``iceberg``, the catalog is one of Iceberg tables, and its
-        methods have the same names: see ``docs/iceberg-catalogs.md``.
+        If the connection has the format ``iceberg``, return the catalog of its Iceberg tables. The
+        methods of both catalogs have the same names: see ``docs/iceberg-catalogs.md``.
         """
         return self._catalog
 

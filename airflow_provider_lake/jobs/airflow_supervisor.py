@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends a task whose supervisor has died: the task's result is lost, and its retry may run already.
 
-The supervisor is the process that watches the process of the task for Airflow. After its death the
-task would end only when it sends a message to the supervisor, which may be hours later.
+The supervisor is the process that watches the process of the task for Airflow. After the
+death of the supervisor, the task would end only when it sends its next message to the supervisor,
+which may be hours later.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleared tasks: the first attempt after a recorded success does the work again.
 
-A task that commits ends with a record of its success in the directory of the table. If a later
-attempt finds the record, the task was cleared, or its run was deleted and created again, unless it
-is a retry whose report of the success was lost. The attempt of a cleared task commits under the
-next identifier, so the work is done again. A retry after a failure finds no record and keeps its
-identifier, so its commit is published once.
+A task that commits ends with a record of its success in the directory of the table. A later attempt
+finds the record if the task was cleared, or if its run was deleted and created again. Such an
+attempt commits under the next identifier, so the work is done again. A retry finds the record only
+if Airflow did not get the report of the success. A retry after a failure finds no record and keeps
+its identifier, so its commit is published once.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ class LakeRepeatedMixin(LakeJobMixin):
 
         A clear sets ``max_tries`` to the tries so far plus ``retries``. This may be the same number
         if ``retries`` was lowered. A clear also increases the ``clear_number`` of the run, but so
-        does a clear of another task. In both cases, ``max_tries`` minus ``retries`` is the number
-        of tries before the last clear of this task.
+        does a clear of another task. ``max_tries`` minus ``retries`` decides both cases: it is the
+        number of tries before the last clear of this task.
         """
         mark, clears, stock = _mark_of(context), _clears_of(context), cast("Any", self)
         if mark is None or mark != record.mark or _is_of_another_run(record, context):
@@ -271,10 +271,10 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
 
 
 def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
-    """Return the record of a success that published no snapshot.
+    """Return a record without a snapshot, completed with the snapshot of a later attempt.
 
-    A later attempt may have published a snapshot under the same identity, and ended before it
-    recorded this: then the returned record has this snapshot.
+    That attempt published the snapshot under the same identity, and ended before it recorded its
+    success. Without such an attempt, return ``record`` unchanged.
     """
     from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
 
@@ -289,7 +289,7 @@ def _is_of_another_run(record: RunRecord, context: Context) -> bool:
     """Return True if the recorded success is of a deleted run that had the same id.
 
     Without a clear, a run keeps its start. ``dag.test()`` replaces the run of a logical date, and
-    uses this date as the start of each.
+    uses this date as the start of the new run.
     """
     run, clears = context["dag_run"], _clears_of(context)
     if clears is not None and record.clears is not None and clears < record.clears:

@@ -120,8 +120,8 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """Return the deferral of the task; None if the task does not defer. If no trigger can wait,
         the log has the reason.
 
-        Unless ``durable`` is False, the task defers at once if a process that an earlier attempt
-        started for the same work still runs or has succeeded.
+        An earlier attempt may have started a process for the same work. If this process still runs
+        or has succeeded, the task defers at once, unless ``durable`` is False.
         """
         if not self.deferrable or self._keeps_slot:
             return None

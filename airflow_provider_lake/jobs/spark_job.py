@@ -70,7 +70,7 @@ class SparkJob(DeferringJob):
 
     def _run_on_spark(self, request: JobRequest, context: Context) -> JobResult:
         """Submit the job and return its result. If an earlier attempt has published the commit,
-        return that result without starting Spark.
+        return the result of that attempt without starting Spark.
         """
         if self._is_published(request):
             self.log.info("an earlier attempt has published this commit: Spark is not started")

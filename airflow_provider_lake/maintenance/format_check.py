@@ -39,6 +39,6 @@ def check_steps(table: str, lake_conn_id: str, steps: Mapping[str, Mapping[str, 
     if lacking:
         raise AirflowFailException(
             f"{table} is {found.kind}, whose maintenance does not have {'; '.join(lacking)}. "
-            "Remove this from the steps of the table, in its policy or in steps= of "
+            "Remove each of these from the steps of the table, in its policy or in steps= of "
             "LakeMaintenanceTaskGroup. No step was run"
         )

@@ -73,9 +73,9 @@ def due_tables(
     files to compact.
 
     Tables with the most files come first. ``max_bytes`` limits the bytes of all tables together:
-    the tables beyond it wait for the next run, but the first table is always included. A table that
-    is damaged or not supported comes last, so that its own task fails with the reason. A table
-    whose format has no compaction is left out. ``arguments`` are added to each dict. Raises
+    the tables beyond this limit wait for the next run, but the first table is always included. A
+    table that is damaged or not supported comes last, so that its own task fails with the reason. A
+    table whose format has no compaction is left out. ``arguments`` are added to each dict. Raises
     ``LakeArgumentError`` for limits below 1.
     """
     from lakeformat import CorruptTableError, UnsupportedError

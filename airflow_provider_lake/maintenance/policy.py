@@ -143,8 +143,8 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
 def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
     """Return the steps of a table in the order in which they run, and the gate of the compaction.
 
-    The gate is None if the compaction has no setting of a gate. Raises ``PolicyError`` for an
-    unknown step or argument, and if no step is left.
+    The gate is None if the compaction has neither ``min_files`` nor ``max_bytes``. Raises
+    ``PolicyError`` for an unknown step or argument, and if no step is left.
     """
     where = f"{table}: steps"
     values = _mapping(where, given)
@@ -159,7 +159,7 @@ def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Ga
 
 def plain_id(name: str) -> str:
     """Return a name as an id of a DAG or task group. Characters that Airflow does not allow become
-    ``_``; at both ends they are removed. If nothing remains, the id is ``table``.
+    ``_``; at both ends of the name they are removed. If nothing remains, the id is ``table``.
     """
     trimmed = re.sub(r"^[^\w-]+|[^\w-]+$", "", name)
     return re.sub(r"[^\w-]+", "_", trimmed) or "table"
@@ -207,7 +207,8 @@ def _refuse_repeated(path: Path, node: Any) -> None:
         name, line = str(key.value), key.start_mark.line + 1
         if name in lines:
             raise PolicyError(
-                f"{path} has {name!r} in line {lines[name]} and again in line {line}: merge them"
+                f"{path} has {name!r} in line {lines[name]} and again in line {line}: merge both "
+                "entries"
             )
         lines[name] = line
         _refuse_repeated(path, value)

@@ -14,8 +14,8 @@ __all__ = ["LakeChangelogOperator"]
 
 
 class LakeChangelogOperator(LakeJobOperator):
-    """Compacts a Paimon table so that its changelog gets the changes that it does not have yet. The
-    table option ``changelog-producer`` must be ``lookup`` or ``full-compaction``.
+    """Compacts a Paimon table so that the missing changes are added to its changelog. The table
+    option ``changelog-producer`` must be ``lookup`` or ``full-compaction``.
 
     The new changelog is in the snapshots after ``previous_snapshot_id``, up to and including
     ``snapshot_id`` of the result.

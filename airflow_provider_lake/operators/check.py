@@ -40,9 +40,9 @@ class LakeCheckOperator(LakeJobOperator):
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
     :param replaces: with ``staged``: the number of the snapshot (in an Iceberg table its id) whose
-        rows the commit will replace, so that ``unique`` ignores these rows. Default: None; in a
-        cleared run, the snapshot that the ``LakeCommitOperator`` after this task published before
-        the clear, unless it has ``on_clear="force"``
+        rows the commit will replace, so that ``unique`` ignores these rows. Default: None. In
+        a cleared run the default is the snapshot that the ``LakeCommitOperator`` after this task
+        published before the clear, unless that operator has ``on_clear="force"``
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit
@@ -141,8 +141,8 @@ class LakeCheckOperator(LakeJobOperator):
         """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
         if there is none, or if several may be meant.
 
-        It uses the result of this task or of a task that staged the rows. If no commit does, it is
-        the nearest one.
+        That operator uses the result of this task, or of a task that staged the rows. If there is
+        no such operator, return the nearest ``LakeCommitOperator``.
         """
         from airflow_provider_lake.operators.commit import LakeCommitOperator
 

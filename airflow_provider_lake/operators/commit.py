@@ -61,8 +61,8 @@ class LakeCommitOperator(LakeJobOperator):
         """Raise ``InvalidRequestError`` with the next step if the commit of this attempt was
         published with other staged results.
 
-        An attempt that ended right after the commit left no record of it. It is recorded now, so
-        that a clear of the task publishes the new results in the next commit.
+        An attempt that ended right after the commit left no record of it. The commit is recorded
+        now, so that a clear of the task publishes the new results in the next commit.
         """
         from lakeformat import InvalidRequestError, RunRecord
 

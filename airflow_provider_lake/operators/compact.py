@@ -27,13 +27,13 @@ class LakeCompactOperator(LakeJobOperator):
     :param strategy: ``full`` compacts every bucket of a primary-key table completely; in an append
         table it merges small files, even a few, but may keep large files. ``minor`` compacts only
         the files that the options of the table select. In an Iceberg table ``full`` takes the files
-        that are too small, too large or have deletes, and ``minor`` those that are due by the rules
-        of Java's ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions with
-        changes, deletes or too many small files, and ``minor`` those that are due by the table
+        that are too small or too large, or that have deletes; ``minor`` takes those that are due by
+        the rules of Java's ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions
+        with changes, deletes or too many small files, and ``minor`` those that are due by the table
         properties. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
         ``minor``, and sort the rows of the new files
-    :param where: a SQL condition on partition columns. For an Iceberg table on any columns: only
-        files that may have such rows are compacted, each as a whole
+    :param where: a SQL condition on partition columns. For an Iceberg table, a condition on any
+        columns: only files that may have rows that meet it are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
         table name only columns by which it is partitioned without a transform
@@ -43,16 +43,16 @@ class LakeCompactOperator(LakeJobOperator):
     :param order_by: columns by which to sort the rows. Strategy ``full`` sorts all rows of the
         chosen partitions; a Paimon table must have no primary key. Strategy ``sort`` sorts by these
         columns, by default by the sort order of the table. Strategy ``zorder`` needs columns here.
-        Strategy ``minor`` does not sort, and refuses them. To sort an Iceberg table by column after
-        column, an item may also be a term such as ``day(ts) desc nulls last``
+        Strategy ``minor`` refuses ``order_by``. To sort an Iceberg table by column after column, an
+        item may also be a term such as ``day(ts) desc nulls last``
     :param order_strategy: the way to sort by the columns ``order_by`` with strategy ``full``.
         ``order`` sorts by the first column, then by the next; ``zorder`` and ``hilbert`` sort along
         a curve through all these columns. Iceberg tables do not have ``hilbert``. Default:
         ``order``
     :param max_commits: for an Iceberg table: publish groups of files as they are done, in up to
-        this many commits. A commit with a conflict is split into one for each of its groups, so
-        there can be more. A group whose own commit conflicts keeps its old files, and a retry
-        compacts it. Default: all groups in one commit
+        this many commits. A commit with a conflict is split into one commit for each of its groups,
+        so there can be more than ``max_commits``. A group whose own commit conflicts keeps its old
+        files, and a retry compacts it. Default: all groups in one commit
     :param bucket_executor: with engine ``python``: ``threads`` compacts several buckets or groups
         of files in parallel, ``serial`` one after the other. Default: ``threads``
     :param dry_run: only report what would be compacted

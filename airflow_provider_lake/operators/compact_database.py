@@ -36,7 +36,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         table it merges small files, even a few, but may keep large files. ``minor`` compacts only
         the files that the options of the table select. In Iceberg and Mixed tables the strategies
         select as in ``LakeCompactOperator``
-    :param where: a SQL condition on partition columns, of Iceberg tables on any columns, as in
+    :param where: a SQL condition on partition columns; for Iceberg tables, on any columns, as in
         ``LakeCompactOperator``. With this argument Mixed tables are skipped, and tables without
         these columns fail
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
@@ -79,8 +79,8 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return {"database": self.database}
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return an identity that a clear changes, so that a cleared task compacts again: no record
-        of a table covers the work in all of them.
+        """Return an identity that a clear changes, so that a cleared task compacts again. A record
+        in the directory of one table cannot cover the work in all tables.
         """
         from lakeformat import CommitId
 

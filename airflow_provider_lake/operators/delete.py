@@ -26,10 +26,10 @@ class LakeDeleteOperator(LakeJobOperator):
         which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
         state, and a row whose key other commits have changed since is kept. Default: the newest
         snapshot
-    :param conflict: required with ``read_snapshot``, unless the table option ``write.conflict`` is
-        ``transaction-order``. A Mixed table always uses ``transaction-order`` and refuses
-        ``read_snapshot``: its rows are searched in the state at the start of the work. An Iceberg
-        table refuses both arguments
+    :param conflict: ``transaction-order``; required with ``read_snapshot``, unless the table option
+        ``write.conflict`` has this value. A Mixed table always uses ``transaction-order`` and
+        refuses ``read_snapshot``: its rows are searched in the state at the start of the work. An
+        Iceberg table refuses both arguments
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` deletes again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -27,9 +27,10 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
         ``history.expire.min-snapshots-to-keep``; of a Mixed table ``snapshot.keep.min-count``
     :param older_than: delete snapshots older than this, a time or an age such as ``"2 d"``, except
         the newest ``retain_min``. The age of a Paimon snapshot counts from the commit of the next
-        snapshot, in Iceberg and Mixed tables from its own commit. Default: the table option
-        ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
-        Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``
+        snapshot, that of an Iceberg or Mixed snapshot from its own commit. Default: the table
+        option ``snapshot.time-retained``; of an Iceberg table
+        ``history.expire.max-snapshot-age-ms``; of a Mixed table ``snapshot.keep.duration``, and for
+        its change store ``change.data.ttl.minutes``
     :param limit: delete at most this many snapshots. Default: the table option
         ``snapshot.expire.limit``. Only for Paimon tables
     :param dry_run: only list the snapshots and files that would be deleted

@@ -67,8 +67,8 @@ class LakeIngestOperator(LakeJobOperator):
         Default: ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
         ``.zst``
-    :param messages_of: required if change messages are of several source tables: the one to
-        ingest, such as ``shop.orders``. The messages of the other tables are ignored
+    :param messages_of: required if change messages are of several source tables: the source table
+        to ingest, such as ``shop.orders``. The messages of the other tables are ignored
     :param source_table: another table of the warehouse, ``database.table``: ingest its changes
         since the last run. Both tables must be Paimon tables
     :param consumer: required with ``source_table``: a name under which the source table stores the
@@ -102,9 +102,9 @@ class LakeIngestOperator(LakeJobOperator):
     :param conflict: with ``read_snapshot``: ``transaction-order`` keeps the rows that other commits
         have written since the table was read, even if this commit has a row with the same key;
         ``optimistic`` refuses the commit if other commits have changed the same partitions.
-        Default: the table option ``write.conflict``. For a Mixed table, ``transaction-order``
-        without ``read_snapshot`` makes the work of the task a batch, which begins before the task
-        reads the source
+        Default: the table option ``write.conflict``. A Mixed table takes ``transaction-order``
+        without ``read_snapshot``: the rows that other commits write after the task begins to read
+        the source are kept
     :param upsert_by: for Iceberg and Mixed tables: the key columns (for a Mixed table its key).
         Rows replace the stored rows with the same key, in the same commit. An Iceberg table
         refuses two new rows with the same key. For change messages, an Iceberg table needs
@@ -232,7 +232,7 @@ class LakeIngestOperator(LakeJobOperator):
         if self.jdbc_conn_id is not None and self.jdbc_url is None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'jdbc_conn_id' needs argument 'jdbc_url', the "
-                "address of the SQL database: add it, or leave out 'jdbc_conn_id'"
+                "address of the SQL database: add 'jdbc_url', or leave out 'jdbc_conn_id'"
             )
         if self.ingest_again:
             self._check_ingest_again()

@@ -39,8 +39,8 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         also uses Spark if the connection of the lake has the engine ``spark``, or has ``auto`` and
         names a Spark connection. Otherwise it uses Python
     :param spark_conn_id: connection of type ``spark``. Default: the Spark connection that the
-        lake's connection names, or ``spark_default``. If that does not exist, Spark runs on this
-        machine, as ``local[*]``
+        lake's connection names, or ``spark_default``. If ``spark_default`` does not exist, Spark
+        runs on this machine, as ``local[*]``
     :param skip_if_noop: skip the task, and its downstream tasks, if there was nothing to do.
         Default: the task succeeds
     :param on_report: a function, or a list of functions, that gets the result as a dict after the

@@ -35,7 +35,7 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
         matches this regular expression
     :param expire_consumers: delete consumers without progress since this time, or for this long,
         such as ``"2 d"``. The table option ``consumer.expiration-time`` of Paimon tables deletes
-        consumers, too; by default only the table option does
+        consumers, too. Default: only the table option deletes consumers
     :param fail_when: ``degraded``: fail if the verdict after the work is ``degraded`` or
         ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
         verdict

@@ -25,8 +25,8 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     :param running_since: start of the oldest running write: files changed since then are kept
     :param allow_younger: allow an ``older_than`` within the last day, or after ``running_since``.
         Stop all writers first
-    :param max_share: refuse to delete more than 100 files if they are more than this share of the
-        table's files or bytes, a number above 0 and up to 1. If the table has no snapshot, only 1
+    :param max_share: a number above 0 and up to 1: refuse to delete more than 100 files if they are
+        more than this share of the table's files or bytes. If the table has no snapshot, only 1
         permits a deletion
     :param external_paths: also delete orphans in the external paths of the table; no other table
         may use these paths. Only for Paimon tables

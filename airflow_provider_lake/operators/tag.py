@@ -29,8 +29,8 @@ class LakeTagOperator(LakeJobOperator):
     :param at_or_after: ``create``: use the first snapshot committed at or after this time
     :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
         reached this value. Only for Paimon tables
-    :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``, in an
-        Iceberg table from the commit of the snapshot. Default: the table option
+    :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. In an
+        Iceberg table it begins at the commit of the snapshot. Default: the table option
         ``tag.default-time-retained``, of an Iceberg table ``history.expire.max-ref-age-ms``;
         without this option the tag is kept until you delete it
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot

@@ -145,8 +145,8 @@ def _changes_in(
 
 
 def _with_previous(table: Table, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the payload of an event. If it has no previous snapshot, add the snapshot right before
-    its newest snapshot.
+    """Return the payload of an event. If its ``previous_snapshot_id`` is missing, set it to the
+    snapshot right before ``snapshot_id``.
     """
     if type(payload["previous_snapshot_id"]) is int:
         return payload

@@ -49,8 +49,8 @@ class Condition(Protocol):
 class SnapshotAdvanced:
     """The table has a commit after ``after_snapshot``, not earlier than ``since_millis``. The kind
     of the commit is in ``kinds``; with ``changelog``, a commit of any kind counts if it has
-    changelog rows. If ``after_snapshot`` is no longer in the history of the table, its newest
-    commit counts, of any kind.
+    changelog rows. If ``after_snapshot`` is no longer in the history of the table, the newest
+    commit of the table counts, of any kind.
     """
 
     after_snapshot: int | str = 0
@@ -183,8 +183,8 @@ class ConsumerLag:
         """Return the next snapshot of the consumer, and the number of snapshots left to read.
 
         Return None if more than ``max_behind`` are left, if there is no such consumer, or if a
-        rollback removed the snapshot up to which it has read. Raise ``InvalidRequestError`` if the
-        next snapshot has expired.
+        rollback removed the snapshot up to which the consumer has read. Raise
+        ``InvalidRequestError`` if the next snapshot has expired.
         """
         found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
         if found is None:

@@ -101,8 +101,8 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         )
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> dict[str, Any]:
-        """Return the findings of the trigger; raise ``AirflowFailException`` with its error,
-        without retries.
+        """Return the findings of the trigger. If the trigger reports an error instead, raise it as
+        ``AirflowFailException``, so that the task is not retried.
         """
         from airflow_provider_lake.triggers.table import MET
 
@@ -112,8 +112,10 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         return found
 
     def _first_found(self) -> dict[str, Any] | None:
-        """Return the findings before a deferral. Airflow skips a failed sensor with ``soft_fail``
-        or ``never_fail`` in the worker and after a deferral, but not here.
+        """Check the table before a deferral; return the findings, or None.
+
+        If the check fails, ``soft_fail`` or ``never_fail`` skips the sensor. Airflow itself does
+        so only for a sensor that does not defer, and after a deferral.
         """
         try:
             return self._found()

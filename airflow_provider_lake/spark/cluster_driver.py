@@ -30,7 +30,7 @@ _NOT_FOUND = 404
 
 
 class UnreachableClusterError(Exception):
-    """The cluster gave no answer, or one without the driver's state, or its address is unknown."""
+    """The cluster gave no answer or omitted the driver's state, or its address is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ def spark_connection(conn_id: str) -> Connection:
     on this machine.
 
     Raises ``AirflowFailException`` for any other missing connection and for a wrong type. Raises
-    ``InvalidRequestError``, ``UnavailableError`` or ``ConnectionError`` if the lookup fails:
-    Airflow's hook would then use ``yarn``, and log only one line.
+    ``InvalidRequestError``, ``UnavailableError`` or ``ConnectionError`` if the lookup fails,
+    because Airflow's hook would then use ``yarn``, and log only one line.
     """
     try:
         connection = BaseHook.get_connection(conn_id)

@@ -35,8 +35,8 @@ def reason_to_keep_the_slot() -> str | None:
 
 
 def time_limit(task: BaseOperator) -> float | None:
-    """Return the time at which a trigger must end the work of a task that is deferred now, in epoch
-    seconds; None without ``execution_timeout``.
+    """Return the time, in epoch seconds, at which a trigger must end the work of a task that is
+    deferred now; None without ``execution_timeout``.
     """
     limit = task.execution_timeout
     return None if limit is None else time.time() + limit.total_seconds()

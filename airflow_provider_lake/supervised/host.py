@@ -16,7 +16,7 @@ def this_host() -> str | None:
     """Return a name for the host, its boot and the container in which this process runs.
 
     Processes can find each other by their process ids if this name is equal for them. Return None
-    on a system without ``/proc``: there, a later process may have the id of an ended one.
+    on a system without ``/proc``: there, a later process may have the id of an ended process.
     """
     try:
         return " ".join(

@@ -68,5 +68,5 @@ def start_supervised(
         said = started.stderr or folder.output.read_text("utf-8", "replace")
         raise AirflowException(
             f"the process for the work of this task could not be started: {said.strip()}\n"
-            "Nothing was done: correct the cause and retry the task, or set deferrable=False"
+            "Nothing was done. Correct the cause and retry the task, or set deferrable=False"
         )

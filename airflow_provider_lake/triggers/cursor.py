@@ -55,7 +55,7 @@ def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send and the new position of the watcher. The event is None if no watched
-    commit is new. Commits that expired unseen may have been of these kinds: they cause an event.
+    commit is new. Commits that expired unseen cause an event, because they may have been watched.
 
     If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
     reports no older snapshot. After a rollback, the event is about all rows. If

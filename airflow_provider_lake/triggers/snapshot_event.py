@@ -112,7 +112,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Tick]:
-        """Run the loop of all watchers with this connection and interval; yield each result."""
+        """Run the loop of all watchers with the connection and interval in ``kwargs``; yield each
+        result.
+        """
         conn, interval = kwargs["lake_conn_id"], kwargs["poll_interval"]
         async for tick in open_ticks(_key_of(kwargs), conn, interval):
             yield tick

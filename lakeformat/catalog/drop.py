@@ -70,13 +70,13 @@ class DropPlan:
     in the warehouse; the drop deletes them, too.
     """
     kept: str = ""
-    """The reason why the drop keeps the Iceberg metadata of the table; empty if it keeps none."""
+    """The reason why the drop keeps the table's Iceberg metadata; empty if none is kept."""
     identity: str = field(default="", repr=False)
     """A hash of the first schema. It differs if the table is dropped and created again under its
     name.
     """
     is_new: bool = field(default=False, repr=False, compare=False)
-    """True if the drop must keep a table that has a snapshot by then."""
+    """True if the drop must not delete the table once the table has a snapshot."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields that a user needs, ready for JSON."""
@@ -186,9 +186,9 @@ def _hide(
     """Rename the directory of a table to a hidden name, and return its new path.
 
     Return None if there is nothing left to rename, because an earlier attempt or another drop in
-    the database did it. If the directory has the schema of another table, or a snapshot of a table
-    that must be new, the rename is undone and ``CommitConflictError`` is raised. Until this check
-    has ended, the directory has a name that no other drop deletes without the same check.
+    the database did it. If the directory has the schema of another table, or has a snapshot while
+    the plan is for a new table, the rename is undone and ``CommitConflictError`` is raised. Until
+    the check has ended, the directory has a name that no other drop deletes without the same check.
     """
     if not (plan.identity or plan.is_new):  # nothing to check
         hidden = dropped_sibling(layout.root, new_id)

@@ -78,8 +78,8 @@ class FileSystemCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left, and report their names.
 
-        ``name`` is a database or a table ``database.table``; None repairs all databases. Of a table
-        only the existence is checked. A missing database or table raises ``NotFoundError``.
+        ``name`` is a database or a table ``database.table``; None repairs all databases. For a
+        table, only check that it exists. A missing database or table raises ``NotFoundError``.
 
         A table is reported as damaged if the name of its directory, or of its database's directory,
         is not allowed.
@@ -193,7 +193,7 @@ class FileSystemCatalog(Catalog):
         self._check_remove_database(name, cascade=False)
         raise CommitConflictError(
             f"database {name!r} was not dropped: another program wrote files in it meanwhile, or a "
-            "drop of a table is not finished (see the log warning). Drop it again"
+            "drop of a table is not finished (see the log warning). Drop the database again"
         )
 
     def _table_names(self, database: str) -> list[str]:

@@ -87,7 +87,7 @@ def alteration_of(table: str, changes: Sequence[SchemaChange]) -> Alteration:
 def alter_opened(table: IcebergTable | MixedTable, alteration: Alteration) -> None:
     """Make all changes to an opened table, or none; both stores of a Mixed table are changed.
 
-    Raise ``InvalidRequestError`` for a directory of data files that another table owns.
+    Raise ``InvalidRequestError`` if a property places data files in another table's directory.
     """
     given = alteration.properties
     if not given.keys().isdisjoint(DATA_PATHS):

@@ -193,8 +193,8 @@ class IcebergCatalog(IcebergDatabases):
 
         ``purge`` also deletes the files. A catalog of directories deletes the directory of the
         table, and requires ``purge``. A REST service deletes the files itself. In any other catalog
-        this library deletes the files that the metadata names, if they are below the table or in an
-        allowed directory.
+        this library deletes the files that the metadata names, if they are below the table or in a
+        directory of ``external-roots``.
 
         Stop all writers first. Both stores of a Mixed table are dropped. A missing table raises
         ``NotFoundError``, unless ``missing_ok`` is True.

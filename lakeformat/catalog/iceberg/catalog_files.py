@@ -2,7 +2,7 @@
 """Opens files of tables at addresses that a catalog names.
 
 Any program with write access to the catalog can make the catalog name any file. So only files
-below the warehouse, or below a directory that the caller allows, are read.
+below the warehouse, or below a directory that the option ``external-roots`` allows, are read.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Names(Protocol):
         ...
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore."""
+        """Raise ``UnsupportedError`` if this library cannot write tables of this metastore."""
         ...
 
     def publish(
@@ -62,8 +62,8 @@ class CatalogPointer:
     def load(self) -> LoadedMetadata:
         """Return the current metadata.
 
-        If the catalog still names the same file, it is not read again, even if the catalog sends
-        other storage options.
+        If the catalog still names the same file, this file is not read again, even if the catalog
+        sends other storage options.
         """
         answer = self._names.answer(self._name)
         if self._known is None or answer != self._known[0]:
@@ -72,7 +72,7 @@ class CatalogPointer:
         return self._known[1]
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if this version cannot write tables of this metastore, or if
+        """Raise ``UnsupportedError`` if this library cannot write tables of this metastore, or if
         the table is published for a Paimon table.
         """
         self._names.require_writable()

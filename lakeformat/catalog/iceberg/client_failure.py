@@ -151,9 +151,9 @@ def _reason(error: Exception) -> str:
 
 
 def _without_login(text: str, request: PreparedRequest | None) -> str:
-    """Hide the token that a request was sent with, for services that quote it.
+    """Return ``text`` without the token of ``request``, which some services quote.
 
-    It can be a token that the service issued, so it is not among the secret options.
+    The service may have issued this token, so the token is not among the secret options.
     """
     sent = "" if request is None else request.headers.get("Authorization", "")
     login = str(sent).partition(" ")[2]

@@ -22,6 +22,6 @@ def client_schema(metadata: TableMetadata, needed: str) -> Schema:
         return Schema.model_validate(schema_to_json(metadata.schema))
     except ValidationError as error:
         raise UnsupportedError(
-            f"{needed}, but PyIceberg does not know the type of one: {error.errors()[0]['msg']}. "
+            f"{needed}, but PyIceberg lacks the type of a column: {error.errors()[0]['msg']}. "
             "Create the table with Spark, or in another catalog"
         ) from None

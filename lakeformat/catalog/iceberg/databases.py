@@ -156,7 +156,7 @@ class IcebergDatabases(ABC):
 def _refuse_dotted(database: str, table: str) -> None:
     """Raise ``InvalidRequestError`` if the name of a listed table has a dot.
 
-    With the name of its database it is the name of another table, in a nested database.
+    ``database.table`` would then mean another table, in a nested database.
     """
     if "." not in table:
         return

@@ -108,8 +108,9 @@ def detach_base(
 ) -> DetachReport:
     """Make a base store an ordinary Iceberg table, after its change store has been lost.
 
-    Its consumers are deleted, because their positions name snapshots of the lost store. Raise
-    ``InvalidRequestError`` if the change store exists, or if the table names no change store.
+    The consumers of the table are deleted, because their positions name snapshots of the lost
+    store. Raise ``InvalidRequestError`` if the change store exists, or if the table names no change
+    store.
     """
     base = handle(name)
     loaded = base.load()

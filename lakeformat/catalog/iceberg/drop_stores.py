@@ -96,8 +96,8 @@ def _loaded(store: TableHandle, *, is_required: bool) -> LoadedMetadata | None:
 def files_to_drop(metastore: Metastore, loaded: LoadedMetadata) -> ExclusiveFiles:
     """Return the files of a table that ``drop_stores`` deletes with ``purge``.
 
-    A metastore of directories does not delete files outside of the table's directory, and only
-    counts them. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
+    In a metastore of directories, files outside of the table's directory are counted but not
+    deleted. Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
     """
     found = files_to_purge(loaded)
     if not metastore.is_directory:

@@ -251,7 +251,8 @@ def test_a_version_of_airflow_needs_the_group_compat(bin_modules, capsys):
         bin_modules["groups"].parse_request(["airflow", "--airflow", "3.1"])
 
     assert (
-        "--airflow chooses versions for the group compat: name it, too" in capsys.readouterr().err
+        "--airflow chooses versions for the group compat: name that group, too"
+        in capsys.readouterr().err
     )
 
 
