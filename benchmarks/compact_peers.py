@@ -2,7 +2,7 @@
 
 Rows are written unsorted, then upserted by key in ten batches. Then the table is compacted and
 read. Each format works in a process of its own and reports the time of its calls alone, commits
-included. All must end with the same rows.
+included. All formats must end with the same rows.
 """
 
 from __future__ import annotations

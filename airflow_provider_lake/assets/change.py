@@ -23,7 +23,7 @@
 ========================  ==========================================================
 
 If all snapshots of a task's event have expired already, the event has only ``table``, the two ids,
-the two positions and ``missed``. In an Iceberg or Mixed table it then has no payload.
+the two positions and ``missed``. For an Iceberg or Mixed table, the event then has no payload.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["dataset_name", "location_of", "to_dataset"]
 
 def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
     """Return the OpenLineage dataset of an asset. Airflow calls this function for the scheme
-    ``lake``; the context is ignored. Raise ``ValueError`` if the URI is not one of a lake table.
+    ``lake``; the context is ignored. Raise ``ValueError`` if the URI is not that of a table.
     """
     from airflow.providers.common.compat.openlineage.facet import Dataset
 

@@ -105,7 +105,7 @@ def snapshot_range(
 
     After a rollback that removed snapshots that the consumer has read, ``rewound`` is True until a
     run acknowledges its range. The same holds for a recreated table if the event of a watcher
-    reports this; without such an event the next run is a first run.
+    reports that it was recreated. Without this event the next run starts as a first run.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or

@@ -81,9 +81,7 @@ def sanitize_uri(parts: SplitResult) -> SplitResult:
 
 
 def address_of(uri: str) -> TableAddress:
-    """Return the table that a URI names; raise ``ValueError`` for a URI that is not one of a lake
-    table.
-    """
+    """Return the table that a URI names; raise ``ValueError`` if the URI is not that of a table."""
     parts = urlsplit(uri)
     if parts.scheme.lower() != SCHEME:
         raise ValueError(f"{uri!r} is not a URI of a lake table: write lake://<database>/<table>")

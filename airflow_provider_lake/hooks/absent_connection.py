@@ -19,7 +19,7 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     ``UnavailableError`` if another backend failed.
 
     Airflow ignores errors of a secrets backend and treats the connection as undefined. A task would
-    then use the default connection, and so the wrong lake or the wrong Spark. If ``team`` is given,
+    then use a default, and so the wrong lake or the wrong Spark. If ``team`` is given,
     only the connection of that team is looked up.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded

@@ -271,10 +271,10 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
 
 
 def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
-    """Return a record without a snapshot, completed with the snapshot of a later attempt.
+    """Return ``record``, which has no snapshot, with the snapshot that a later attempt published.
 
-    That attempt published the snapshot under the same identity, and ended before it recorded its
-    success. Without such an attempt, return ``record`` unchanged.
+    That attempt had the same identity, and ended before it recorded its success. Without such an
+    attempt, return ``record`` unchanged.
     """
     from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
 

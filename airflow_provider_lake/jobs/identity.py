@@ -66,11 +66,11 @@ class RunOfDag(Protocol):
 
     @property
     def start_date(self) -> datetime | None:
-        """The start of the run. Airflow resets it if the run is cleared after its end."""
+        """The start of the run, or None. Airflow resets it if the run is cleared after its end."""
 
     @property
     def clear_number(self) -> int | None:
-        """The number of times that the run was cleared."""
+        """The number of times that the run was cleared; None if unknown."""
 
 
 def commit_user(ti: TaskIdentity, table: str) -> str:

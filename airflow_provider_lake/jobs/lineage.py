@@ -48,7 +48,7 @@ class LakeLineageMixin:
         """Return the lineage after the work: the table in its new state, and the tables read.
 
         The table has its columns, its new version, and the numbers of written rows, files and
-        bytes. For a task that only reads, it has its columns and the outcomes of the checks.
+        bytes. For a task that only reads, the table has its columns and the outcomes of its checks.
         """
         return self._lineage(self.published or {})
 

@@ -258,8 +258,8 @@ class LakeIngestOperator(LakeJobOperator):
         for name in ("overwrite", "upsert_by", "stage"):
             if getattr(self, name):
                 raise LakeArgumentError(
-                    f"task {self.task_id!r}: leave out 'ingest_again' with {name!r}: such a task "
-                    "ingests all files in every run"
+                    f"task {self.task_id!r}: leave out 'ingest_again' with {name!r}: with {name!r} "
+                    "a task ingests all files in every run"
                 )
 
     def _identity(self, context: Context) -> dict[str, object]:

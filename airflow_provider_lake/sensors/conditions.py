@@ -126,7 +126,7 @@ class PartitionThere:
 
         Stored rows are counted, before any merge. With ``done``, return the one partition if it is
         marked as done; None if it is not marked. With ``done``, raise ``UnsupportedError`` for a
-        table without marks of partitions.
+        table whose format does not mark partitions as done.
         """
         if self.done:
             table.require("partition_marks")
@@ -153,7 +153,7 @@ class CompactionNeeded:
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the numbers of units, files and bytes that a compaction would read; None for fewer
-        than ``min_files`` files.
+        than ``min_files`` files. A unit is the files that are compacted together.
 
         Raise ``UnsupportedError`` for a table that cannot be compacted.
         """

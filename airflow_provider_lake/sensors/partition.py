@@ -16,8 +16,8 @@ __all__ = ["LakePartitionSensor"]
 class LakePartitionSensor(LakeTableSensor):
     """Waits until a partition has rows, or with ``done`` until its ``_SUCCESS`` file exists.
 
-    Partitions of Paimon and Iceberg tables are supported, with ``done`` only those of Paimon
-    tables.
+    The sensor supports partitions of Paimon and Iceberg tables. With ``done`` it supports only
+    Paimon tables.
 
     :param partition: values of partition columns, ``{"dt": "2024-01-31"}``. Without ``done``, some
         of the columns are enough; then any matching partition counts

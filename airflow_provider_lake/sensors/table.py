@@ -35,8 +35,7 @@ __all__ = ["LakeTableSensor"]
 class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingConstruction):
     """Waits until a table meets the condition of a subclass; returns the findings as a dict.
 
-    The sensor also waits for a table that does not exist yet, and for a storage that does not
-    answer.
+    The sensor also waits while the table does not exist yet, and while the storage does not answer.
 
     :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the

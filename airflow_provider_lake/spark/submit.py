@@ -102,8 +102,10 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return bool(self._connection.get("namespace"))
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Delete the result file of an earlier attempt, then submit and wait. If the task can be
-        deferred, start the driver under a supervisor instead, and defer.
+        """Delete the result file of an earlier attempt, then submit and wait. Return the id of the
+        driver; None if Airflow's hook has found no id.
+
+        If the task can be deferred, start the driver under a supervisor instead, and defer.
         """
         self._before_submit()
         if self._supervise is not None and not self.is_driver_elsewhere:

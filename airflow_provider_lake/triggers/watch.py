@@ -125,7 +125,7 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
     not changed.
 
     Update ``seen``, which has the identity of the last reported snapshot by table. A table that
-    cannot be read is left out of the result, unless its whole database is missing.
+    cannot be read is left out of the result; if its whole database is missing, it counts as absent.
     """
     from lakeformat import NotFoundError
 

@@ -146,8 +146,8 @@ def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, Tab
 def _by_hand(table: str, directory: str, external: str) -> str:
     return (
         f"To drop '{table}', delete its data files in {external} by hand (`lake files {table}` "
-        f"lists those of the newest snapshot), then its directory {directory}; in a jdbc catalog "
-        "drop the table again after that, which removes its row"
+        f"lists those of the newest snapshot), then the directory {directory}. In a jdbc catalog, "
+        "then drop the table again, to remove its row from the SQL database"
     )
 
 

@@ -122,7 +122,7 @@ class FileSystemCatalog(Catalog):
     def _databases_like(self, name: str) -> str:
         if self._storage.directory_exists(f"{self._root}/{name}"):
             return (
-                f"; or, if its directory {name!r}, which does not end in {DATABASE_SUFFIX!r}, has "
+                f"; or, if the directory {name!r} without {DATABASE_SUFFIX!r} at its end has "
                 "Iceberg tables, open the catalog with format='iceberg'"
             )
         return super()._databases_like(name)

@@ -232,7 +232,7 @@ class IngestRequest(BatchRequest):
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
                 needs = f"key {name!r} needs create=True for a new table"
-                raise refusal(f"{needs}: add it, or leave out {name!r}")
+                raise refusal(f"{needs}: add create=True, or leave out {name!r}")
         for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
             if getattr(self, name) and option in (self.table_options or {}):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")

@@ -1240,7 +1240,7 @@ MISTAKES = [
         "all files in every run, where they are ingested anyway",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", ingest_again=True, overwrite="table")',
-        "task 't': leave out 'ingest_again' with 'overwrite': such a task ingests all files in every run",
+        "task 't': leave out 'ingest_again' with 'overwrite': with 'overwrite' a task ingests all files in every run",
     ),
     Mistake(
         "a header as pandas has it",

@@ -215,11 +215,11 @@ def _load(metastore: Metastore, change: TableName, base: TableName) -> TableMeta
 
 
 def _require_own(change: TableName, found: TableMetadata, adoption: Adoption) -> None:
-    """Raise unless ``found`` is an empty change store that fits the adopted table.
+    """Raise an error unless ``found`` is an empty change store that fits the adopted table.
 
-    ``AlreadyExistsError``: it is another table, it has rows, or an interrupted detach or a failed
-    adoption left it.
-    ``UnsupportedError``: its columns, partitions, key or sequence numbers differ.
+    Raise ``AlreadyExistsError`` if ``found`` is another table, if it has rows, or if an interrupted
+    detach or a failed adoption left it. Raise ``UnsupportedError`` if its columns, partitions, key
+    or sequence numbers differ.
     """
     if (detaching := found.properties.get(DETACHING)) is not None:
         raise AlreadyExistsError(

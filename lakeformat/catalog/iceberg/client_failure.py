@@ -59,7 +59,7 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
     (
         RedirectedError,
         InvalidRequestError,
-        "Nothing was changed: set the catalog's option 'uri' to the new address of the service",
+        "Nothing was changed. Set the catalog's option 'uri' to the new address of the service",
     ),
     (theirs.BadRequestError, InvalidRequestError, "Check the name and the options of the catalog"),
     (theirs.RESTError, UnavailableError, _RETRY),

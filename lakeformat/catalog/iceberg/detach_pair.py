@@ -174,8 +174,8 @@ def _complete(
         )
     drop = f"lake --format iceberg drop-table {change} --purge"
     left = (
-        f". Table '{change}' exists, but no interrupted detach left it: only if you do not need "
-        f"its rows, drop it with its files by `{drop}`"
+        f". Table '{change}' exists, but no interrupted detach left it. If you do not need its "
+        f"rows, drop it with its files by `{drop}`"
         if exists
         else ""
     )
