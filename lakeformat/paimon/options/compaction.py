@@ -174,7 +174,7 @@ class CompactionOptions:
         "zorder.var-length-contribution",
         whole_number(1, 1024),
         "8",
-        "Number of bytes of a text or binary value used to sort rows along a Z-order curve; a "
-        "Hilbert curve uses the first 8 of them.",
+        "Number of leading bytes of a text or binary value used to sort rows along a Z-order "
+        "curve; a Hilbert curve uses at most 8.",
         group=Group.PERFORMANCE,
     )

@@ -160,19 +160,19 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-sequence-group",
         COLUMN_NAMES,
         "",
-        "With merge-engine = partial-update: columns that a key `fields.<column>.sequence-group` "
-        "names as `<column>`; if a delete is the newest row by such a column, it removes the row "
-        "of its key.",
+        "With merge-engine = partial-update: columns that an option "
+        "`fields.<column>.sequence-group` names as `<column>`; if a delete is the newest row by "
+        "such a column, it removes the row of its key.",
         mutable=False,
     )
     remove_record_on_delete_of_aggregation = Option(
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = aggregation: a delete removes the row of its key. A row that is "
-        "written before the next compaction is merged with the values of the delete. false: the "
-        "aggregate function of each column subtracts the value of the delete. A function that "
-        "cannot subtract, such as max, fails.",
+        "With merge-engine = aggregation: a delete removes the row of its key. If the key is "
+        "written again before the next compaction, the new row is merged with the values of the "
+        "delete. false: the aggregate function of each column subtracts the value of the delete. "
+        "A function that cannot subtract, such as max, fails.",
         mutable=False,
     )
     sequence_group = ColumnOption(

@@ -93,8 +93,8 @@ class TimeTravelOptions:
         "scan.creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan whose call names no state reads the oldest snapshot at or after this time; if all "
-        "snapshots are before or after this time, the option works like "
+        "A scan whose call names no state reads the oldest snapshot at or after this time. "
+        "Exception: if all snapshots are before this time, or none is, the option works like "
         "scan.file-creation-time-millis.",
     )
     incremental_between = Option(
@@ -102,20 +102,20 @@ class TimeTravelOptions:
         TEXT,
         "",
         "Makes scans return the changes between two snapshots or tags. This library refuses such "
-        "scans, unless the call names a snapshot: read changes with Table.changes.",
+        "scans, unless the call names a snapshot. To read changes, use Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
         "Makes scans return the changes between two times. This library refuses such scans, "
-        "unless the call names a snapshot: read changes with Table.changes.",
+        "unless the call names a snapshot. To read changes, use Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
         "Makes scans return the changes between an automatic tag and the tag before it. This "
-        "library refuses such scans, unless the call names a snapshot: read changes with "
+        "library refuses such scans, unless the call names a snapshot. To read changes, use "
         "Table.changes.",
     )
