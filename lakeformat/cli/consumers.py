@@ -169,8 +169,8 @@ def clear_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the consumers whose names match; without --including and --excluding, delete
-    all of them, after a question.
+    """Delete the consumers whose names match. Without --including and --excluding, delete
+    all consumers, after a question.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

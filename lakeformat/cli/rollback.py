@@ -79,9 +79,9 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore the rows of an earlier snapshot. To undo it, roll a Paimon table back to the newer
-    snapshot; after --cut-history this is impossible. In an Iceberg table, create a branch from the
-    newer snapshot and run `lake branch fast-forward`. Not for Mixed tables.
+    """Restore the rows of an earlier snapshot. To undo this (not possible after --cut-history),
+    roll a Paimon table back to the snapshot that was the newest; in an Iceberg table, create a
+    branch from that snapshot and run `lake branch fast-forward`. Not for Mixed tables.
 
     A Paimon table gets a new snapshot with these rows, and all snapshots are kept. With
     --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the

@@ -143,8 +143,8 @@ def changes(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
             "tag, a position such as main/8 (in a Mixed table main/8.11), or a time in UTC such as "
-            "2024-01-31T10:00. If a tag has this name, the tag is meant. With 0, start at the "
-            "first snapshot.",
+            "2024-01-31T10:00. If the text is also the name of a tag, the tag is meant. With 0, "
+            "start at the first snapshot.",
         ),
     ],
     upto: Annotated[

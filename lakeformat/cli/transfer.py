@@ -96,9 +96,9 @@ def migrate(
         bool,
         typer.Option(
             "--copy",
-            help="Copy all files. Default: use files in place, which needs --external-root "
-            "DIRECTORY before this command and later ones on the table; the table then owns the "
-            "files.",
+            help="Copy all files. Default: use files in place; the table then owns them. This "
+            "needs --external-root DIRECTORY before `migrate`, and before each later command on "
+            "the table.",
         ),
     ] = False,
     dry_run: DryRun = False,

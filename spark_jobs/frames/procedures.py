@@ -187,7 +187,7 @@ def _remove_orphan_files(
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
     """Remove the references to missing and truncated data files, whose rows are lost; refused if
-    these are more than half of the files.
+    more than half of the files are missing or truncated.
     """
     return table.remove_missing_files(dry_run)
 
