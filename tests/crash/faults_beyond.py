@@ -56,7 +56,7 @@ ROWS = (
     ),
     Row(
         "93",
-        "a branch is renamed before a commit has written its hint",
+        "a branch is renamed before a commit to it has written the hint",
         "no directory without a schema is left under the old name",
         (
             "tests/unit/paimon/branches/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",

@@ -55,7 +55,7 @@ _WRITING = (
     Row(
         "4",
         "a write task succeeds twice",
-        "only the attempt whose commit messages reach the commit is in the table",
+        "the table has only the rows of the attempt whose commit messages are committed",
         (
             f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
         ),
