@@ -99,8 +99,8 @@ table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
 | `report` | the library's own report. Lists are cut to 100 members; `left_out` has, for each cut \
 list, the number of omitted members |
-| `staged` | only of `ingest` with `stage`: the address of the staged result for the job `commit`; \
-and of `check` with `staged`: the list of addresses that were checked |
+| `staged` | only of two jobs. Of `ingest` with `stage`: the address of the staged result for the \
+job `commit`. Of `check` with `staged`: the list of addresses that were checked |
 | `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \
 table that the next run reads first |
 

@@ -51,8 +51,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param source: path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are
         ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Change messages, also one per line, need their format here: the task then upserts and
-        deletes their rows, adds new columns and widens types
+        Change messages, also one per line, need their format here. For them the task upserts and
+        deletes rows, adds new columns and widens types
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;

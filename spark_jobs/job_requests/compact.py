@@ -71,7 +71,7 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Columns by which to sort the rows. Strategy ``full`` sorts all rows of the chosen partitions;
     a Paimon table must have no primary key. Strategy ``sort`` sorts by these columns, by default by
     the sort order of the table. Strategy ``zorder`` needs columns here. Strategy ``minor`` does not
-    sort, and refuses them. In an Iceberg table, except in a Z-order, an item may also be a term
+    sort, and refuses this key. In an Iceberg table, except in a Z-order, an item may also be a term
     such as ``day(ts) desc nulls last``.
     """
     order_strategy: OrderStrategy | None = None

@@ -104,9 +104,9 @@ class IngestRequest(BatchRequest):
     ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
-    """Format of the files. Default: by their suffix. JSON means one object per line. Required for
-    change messages, which are one per line, too: the job upserts and deletes their rows, adds new
-    columns and widens types.
+    """Format of the files. Default: by their suffix. JSON means one object per line. Change
+    messages, also one per line, need their format here. For them the job upserts and deletes rows,
+    adds new columns and widens types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -167,8 +167,8 @@ class IngestRequest(BatchRequest):
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run. Set it if several jobs with different commit users,
     such as the map indexes of a task, divide the files of a run. A job then skips only files of
-    other runs. If the files are divided differently later, repeat all jobs of the run: a job that
-    gets the files of another one adds their rows again, with a warning. Default: the commit user.
+    other runs. If the files are divided differently later, repeat all jobs of the run: otherwise
+    rows can be in the table twice. A warning names their files. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit. Default: all new files."""

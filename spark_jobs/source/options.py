@@ -65,9 +65,9 @@ OPTIONS = (
         "rowkind",
         _READS,
         "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
-        "leaves out the rows `-U` and `-D`. A stream of a table with a primary key, and of an "
-        "Iceberg or Mixed table, has no default: set one of the two. Default elsewhere: `true` for "
-        "changes between two snapshots or times, else `false`.",
+        "leaves out the rows `-U` and `-D`. A stream of a table with a primary key, or of an "
+        "Iceberg or Mixed table, has no default: give `true` or `false`. Default elsewhere: `true` "
+        "for changes between two snapshots or times, else `false`.",
     ),
     SourceOption(
         "scan.snapshot-id",
@@ -154,7 +154,8 @@ OPTIONS = (
         "overwrite-partition",
         (Use.WRITE,),
         "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`. A value "
-        "cannot contain a comma, or begin or end with a blank; use `write_table` there.",
+        "cannot contain a comma, or begin or end with a blank. Write such a partition with "
+        "`write_table`.",
     ),
     SourceOption(
         "commit-user",
