@@ -82,8 +82,8 @@ def _refuse_foreign_arguments(request: RollbackRequest) -> None:
     if not request.as_latest or request.force:
         raise UnsupportedError(
             "a rollback of an Iceberg table moves the branch and deletes nothing: leave out "
-            "as_latest=False (--cut-history) and force. expire_snapshots deletes snapshots that no "
-            "branch or tag needs"
+            "as_latest=False (--cut-history) and force=True. To delete snapshots that no branch or "
+            "tag needs, use expire_snapshots"
         )
 
 

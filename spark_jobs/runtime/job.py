@@ -94,8 +94,8 @@ class Outcome:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the members that the results of all jobs have, and ``more``; the report is
-        last.
+        """Return the members that the results of all jobs have, then the members of ``self.more``,
+        then the report.
         """
         last = None if not self.snapshot_ids else self.snapshot_ids[-1]
         before = self.newest_before

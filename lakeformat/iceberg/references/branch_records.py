@@ -64,7 +64,9 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
 
 @contextmanager
 def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
-    """Move the records of a branch, around the commit that renames it."""
+    """Copy the records of a branch to its new name, and delete the old ones after the ``with``
+    block, which commits the rename.
+    """
     loaded, copied = delete_left_records(handle, new), dict[str, bytes]()
     _copy(loaded, old, new, copied)
     yield

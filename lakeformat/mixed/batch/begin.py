@@ -73,8 +73,8 @@ class BegunBatch:
         if self.transaction in transactions_ended(change):
             self.lease.release()  # no commit of this batch can follow
             raise LockUnavailableError(
-                f"{self} has already ended: an earlier call has published its changes, or a "
-                "compaction, `lake end-batch` or another batch ended it when its lease was stale. "
+                f"{self} has already ended. An earlier call has published its changes, or its "
+                "lease was stale and a compaction, `lake end-batch` or another batch ended it. "
                 "Nothing was published now. If the table lacks the rows, write them in a new batch"
             )
 

@@ -39,12 +39,11 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the identity of the next commit, with a search for its snapshot, because another
-        attempt may have published it.
+        """Return a search for the snapshot of the next commit, which another attempt may have
+        published.
 
-        The search reads only snapshots since the last ``look``. The attribute ``commit`` of the
-        result is the identity with which to publish the next snapshot. Call ``published`` after the
-        commit.
+        Publish the next snapshot with the identity ``commit`` of the search, then call
+        ``published``. The search reads only snapshots since the last ``look``.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

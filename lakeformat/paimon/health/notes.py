@@ -14,8 +14,8 @@ __all__ = ["find_notes"]
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
     """Return notes about options that forbid an operation, are ignored or are unknown.
 
-    Times in ORC files may be misread if no option names the time zone of the JVM that wrote them.
-    Another note reports such a table.
+    One more note is returned if the table has times in ORC files, but no option names the time
+    zone of the JVM that wrote them. Such times may be misread.
     """
     options = handle.options
     notes = [*_refusing(handle)]

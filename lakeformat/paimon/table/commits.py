@@ -177,11 +177,11 @@ class TableCommits(TableReads):
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """Return the report of the earlier commit with this identity; None if it is not found.
 
-        The commit may be of any kind. Raise CommitUndecidableError if it is not found and snapshots
-        since its first attempt have expired. Raise InvalidRequestError if it is not found, but a
-        commit of the same user with a higher identifier is, or if ``commit.replaces`` names rows
-        that cannot be replaced any more. Raise CommitOutcomeUnknownError if it is found on a branch
-        that was renamed or deleted after it was opened.
+        The commit may be of any kind. Raise CommitOutcomeUnknownError if it is found on a branch
+        that was renamed or deleted after it was opened. If it is not found, raise
+        CommitUndecidableError if snapshots since its first attempt have expired. Raise
+        InvalidRequestError if a later commit of the same user is found instead, or if
+        ``commit.replaces`` names rows that cannot be replaced any more.
         """
         from lakeformat.paimon.commit.earlier_result import find_commit
 

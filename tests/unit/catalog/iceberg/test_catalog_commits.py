@@ -231,7 +231,7 @@ def test_a_commit_that_cannot_be_looked_for_has_an_unknown_outcome(server, tmp_p
 def test_a_commit_that_would_be_redirected_as_a_get_is_refused(server, tmp_path, status):
     found = _rest_table(server, tmp_path)
     server.shows_metadata, server.redirect = True, status
-    refused = rf"publish table '{NAME}'.* POST to .*/moved/v1/.*\. Nothing was changed: .*'uri'"
+    refused = rf"publish table '{NAME}'.* POST to .*/moved/v1/.*\. Nothing was changed\. .*'uri'"
     with pytest.raises(lake.InvalidRequestError, match=refused):
         commit_metadata(found, append("a"))
     with pytest.raises(lake.InvalidRequestError, match=refused):
