@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from lakeformat import CommitId, LakeError
+from lakeformat import AlreadyExistsError, CommitId, LakeError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.identity import find_commit, identity_summary
+from lakeformat.iceberg.create.new_table import create_at_path, location_at, new_table_metadata
+from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.storage import LocalStorage
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
 from tests.sampling import SEED, count, sampled_faults, sampled_states
-from tests.unit.iceberg.path_table import appended, handle_on, names, path_table
+from tests.unit.iceberg.path_table import ROOT, appended, handle_on, names, path_table
 
 PROJECT = Path(__file__).resolve().parents[2]
 DELETES = {
     "write.metadata.previous-versions-max": "1",
     "write.metadata.delete-after-commit.enabled": "true",
 }
+PACKED = {"write.metadata.compression-codec": "gzip"}
 
 
 def append_once(storage, name: str, number: int, user: str = "run") -> None:
@@ -88,6 +93,59 @@ def test_another_commit_before_any_call_is_kept():
         append_once(storage, "c", 2)
         found = names(handle_on(origin).load().metadata)
         assert sorted(found) == ["a", "b", "c", "other"], f"other commit before call {number}"
+
+
+def pack(storage):
+    """Change the compression of the metadata files."""
+    handle = handle_on(storage, simulated(first=5))
+    commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, PACKED))
+
+
+def append_d(storage):
+    append_once(storage, "d", 2)
+
+
+@pytest.mark.parametrize(("first", "second"), [(append_d, pack), (pack, append_d)])
+def test_a_change_of_the_compression_and_another_commit_never_get_the_same_number(first, second):
+    calls = table_of_two_commits()
+    calls.log.clear()
+    first(calls)
+    for number in range(1, len(calls.log) + 1):
+        origin = table_of_two_commits()
+        storage = Interrupted()
+        storage._disk = origin._disk
+        storage.before = (number, lambda disk=origin: second(disk))
+        first(storage)
+        found = handle_on(origin).load().metadata
+        assert names(found) == ["a", "b", "d"], f"second commit before call {number}"
+        assert found.properties.items() >= PACKED.items(), f"second commit before call {number}"
+
+
+def test_two_tables_with_different_compression_are_never_both_created():
+    def create(storage, owner, **options):
+        properties = {"owner": owner, **options}
+        columns = pa.schema([("id", pa.int64())])
+        new = new_table_metadata(location_at(storage, ROOT), columns, properties=properties)
+        create_at_path(storage, ROOT, new)
+
+    number = 0
+    while True:
+        number, created, storage, origin = number + 1, [], Interrupted(), CrashableStorage()
+        storage._disk = origin._disk
+
+        def meanwhile(created=created, origin=origin):
+            with suppress(AlreadyExistsError):
+                create(origin, "second", **PACKED)
+                created.append("second")
+
+        storage.before = (number, meanwhile)
+        with suppress(AlreadyExistsError):
+            create(storage, "first")
+            created.append("first")
+        if storage.before[0]:
+            break  # the storage had fewer calls
+        assert created == [handle_on(origin).load().metadata.properties["owner"]]
+    assert number > 3
 
 
 WRITER = """

@@ -86,13 +86,16 @@ class DirectoryPointer:
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
         """Publish metadata as the file with the next number.
 
+        The compression is that of the properties of ``base``, so that all writers that compete for
+        a number create the same file name, even if one of them changes the compression.
         Return None if another writer created that file first, or if readers would not find the
         file. Raise ``UnsupportedError`` if the table belongs to a catalog. After
         ``CommitOutcomeUnknownError`` the metadata may be published.
         """
         number = self._next_number(base)
-        path = f"{self._root}/{METADATA}/v{number}{file_ending(metadata)}"
-        content = encode_metadata(metadata)
+        ending = file_ending(base.metadata)
+        path = f"{self._root}/{METADATA}/v{number}{ending}"
+        content = encode_metadata(metadata, ending)
         readable = decode_metadata(content, self._storage.uri(path))
         if find_version(self._storage, self._root, number) is not None:
             return None  # the number may exist with another compression in its name

@@ -14,7 +14,7 @@ from lakeformat.iceberg.commit.directory_pointer import write_hint
 from lakeformat.iceberg.create.arrow_schema import new_schema
 from lakeformat.iceberg.create.transform_terms import new_sort_order, new_spec
 from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file
-from lakeformat.iceberg.metadata.metadata_json import encode_metadata, file_ending
+from lakeformat.iceberg.metadata.metadata_json import PLAIN_ENDING, encode_metadata
 from lakeformat.iceberg.metadata.table_metadata import NEWEST_VERSION, TableMetadata
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID
 from lakeformat.iceberg.schema import Schema
@@ -84,15 +84,17 @@ def location_at(storage: Storage, root: str) -> str:
 def create_at_path(storage: Storage, root: str, metadata: TableMetadata) -> None:
     """Publish the first metadata file of a table without a catalog.
 
+    The file is never compressed, so that all programs that create the table at once compete for one
+    name.
     ``AlreadyExistsError`` means that the directory already has a table; another writer may have
     created it just now.
     """
     directory = f"{root}/{METADATA}"
-    content = encode_metadata(metadata)
+    content = encode_metadata(metadata, PLAIN_ENDING)
     if any(is_metadata_file(info.name) for info in storage.list(directory)):
         raise _taken(storage, root)
     storage.make_directory(directory)
-    if not create_once(storage, f"{directory}/v1{file_ending(metadata)}", content):
+    if not create_once(storage, f"{directory}/v1{PLAIN_ENDING}", content):
         raise _taken(storage, root)
     write_hint(storage, root, 1)
 

@@ -27,10 +27,13 @@ from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID, spec_to_json
 from lakeformat.iceberg.schema import schema_to_json
 from lakeformat.iceberg.sort_order import order_to_json
 
-__all__ = ["encode_metadata", "file_ending", "metadata_to_json"]
+__all__ = ["PLAIN_ENDING", "encode_metadata", "file_ending", "metadata_to_json"]
+
+PLAIN_ENDING = ".metadata.json"
+"""The suffix of the name of a metadata file that is not compressed."""
 
 _CODEC = "write.metadata.compression-codec"
-_ENDINGS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
+_ENDINGS = {"none": PLAIN_ENDING, "gzip": ".gz.metadata.json"}
 
 
 def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
@@ -52,31 +55,35 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
     return members | dict(metadata.unknown)
 
 
-def encode_metadata(metadata: TableMetadata) -> bytes:
-    """Return the bytes of a metadata file, compressed if a table property asks for it.
+def encode_metadata(metadata: TableMetadata, ending: str | None = None) -> bytes:
+    """Return the bytes of a metadata file, compressed if ``ending``, the suffix of its name, asks
+    for it.
 
-    Raise ``InvalidRequestError`` if the property names an unknown codec.
+    ``ending`` is by default the suffix that a property of ``metadata`` asks for. Raise
+    ``InvalidRequestError`` if the property names an unknown codec.
     """
-    content = json.dumps(metadata_to_json(metadata), separators=(",", ":")).encode()
-    return gzip.compress(content, mtime=0) if _codec(metadata) == "gzip" else content
-
-
-def file_ending(metadata: TableMetadata) -> str:
-    """Return the suffix of the file name, which depends on the compression.
-
-    Raise ``InvalidRequestError`` if the table property names an unknown codec.
-    """
-    return _ENDINGS[_codec(metadata)]
-
-
-def _codec(metadata: TableMetadata) -> str:
-    codec = metadata.properties.get(_CODEC, "none").lower()
+    codec = _codec(metadata)
     if codec not in _ENDINGS:
         raise InvalidRequestError(
             f"the property {_CODEC!r} of {metadata.location} is {codec!r}, but metadata files have "
             f"only the codecs {', '.join(_ENDINGS)}: set it to one of them"
         )
-    return codec
+    content = json.dumps(metadata_to_json(metadata), separators=(",", ":")).encode()
+    is_plain = (ending or _ENDINGS[codec]) == PLAIN_ENDING
+    return content if is_plain else gzip.compress(content, mtime=0)
+
+
+def file_ending(metadata: TableMetadata) -> str:
+    """Return the suffix of the file name, which depends on the compression.
+
+    If the table property names an unknown codec, return the suffix of a file that is not
+    compressed.
+    """
+    return _ENDINGS.get(_codec(metadata), PLAIN_ENDING)
+
+
+def _codec(metadata: TableMetadata) -> str:
+    return metadata.properties.get(_CODEC, "none").lower()
 
 
 def _schemas(metadata: TableMetadata) -> dict[str, Any]:

@@ -195,6 +195,33 @@ def test_the_metadata_file_of_a_table_with_a_codec_has_its_name():
     assert names(handle_on(storage).load().metadata) == ["a"]
 
 
+def test_a_changed_codec_holds_from_the_commit_after_the_change():
+    """All writers that compete for a number so create the same name."""
+    storage, codec = MemoryStorage("t"), "write.metadata.compression-codec"
+    handle = path_table(storage)
+    commit_metadata(handle, lambda its: set_properties(its.metadata, {codec: "gzip"}))
+    commit_metadata(handle, lambda its: set_properties(its.metadata, {codec: "none"}))
+    commit_metadata(handle, append("a"))
+    numbered = ["v1.metadata.json", "v2.metadata.json", "v3.gz.metadata.json", "v4.metadata.json"]
+    assert files(storage)[:-1] == numbered
+    starts = [storage.read(f"{METADATA}/{name}")[:2] for name in numbered]
+    assert starts == [b'{"', b'{"', b"\x1f\x8b", b'{"']
+
+
+def test_an_unknown_codec_is_refused_and_can_be_corrected():
+    storage, codec = MemoryStorage("t"), "write.metadata.compression-codec"
+    handle = path_table(storage)
+    with pytest.raises(InvalidRequestError, match=r"is 'zstd'.*only the codecs none, gzip"):
+        commit_metadata(handle, lambda its: set_properties(its.metadata, {codec: "zstd"}))
+    assert files(storage) == ["v1.metadata.json"]
+    handle = path_table(storage, properties={codec: "zstd"})
+    with pytest.raises(InvalidRequestError, match=r"is 'zstd'.*only the codecs none, gzip"):
+        commit_metadata(handle, append("a"))
+    commit_metadata(handle, lambda its: set_properties(its.metadata, {codec: "gzip"}))
+    commit_metadata(handle, append("a"))
+    assert "v3.gz.metadata.json" in files(storage)
+
+
 def test_a_hint_that_cannot_be_written_is_only_logged(caplog):
     class WithoutOverwrite(MemoryStorage):
         def overwrite(self, path, content):

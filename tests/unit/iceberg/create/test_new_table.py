@@ -200,6 +200,21 @@ def test_a_table_is_created_once(tmp_path):
         create_at_path(storage, root, metadata)
 
 
+def test_the_first_metadata_file_is_plain_and_the_codec_of_the_table_holds_from_the_second():
+    codec = "write.metadata.compression-codec"
+    catalog = lake.open_catalog("memory://first-codec/warehouse", format="iceberg")
+    catalog.create_database("shop")
+    with pytest.raises(InvalidRequestError, match=r"only the codecs none, gzip"):
+        catalog.create_table("shop.t", [("id", "BIGINT")], options={codec: "zstd"})
+    table = catalog.create_table("shop.t", [("id", "BIGINT")], options={codec: "gzip"})
+    table.write(pa.table({"id": [1]}))
+    places = table._handle.load().places
+    found = [each.name for each in places.storage.list(f"{places.root}/metadata")]
+    found = sorted(each for each in found if each.endswith(".metadata.json"))
+    assert found == ["v1.metadata.json", "v2.gz.metadata.json"]
+    assert catalog.table("shop.t").scan().to_arrow().num_rows == 1
+
+
 def test_the_metadata_of_a_new_table_is_whole():
     world = Environment(now_millis=lambda: NOW_MILLIS, new_id=lambda: "a-uuid")
     written = metadata_to_json(new_table_metadata("memory://x/t/", COLUMNS, environment=world))

@@ -88,3 +88,6 @@ def test_the_codec_is_a_property_of_the_table():
     other = replace(plain, properties={"write.metadata.compression-codec": "zstd"})
     with pytest.raises(InvalidRequestError, match=r"is 'zstd'.*only the codecs none, gzip"):
         encode_metadata(other)
+    assert file_ending(other) == ".metadata.json"
+    assert encode_metadata(packed, ".metadata.json").startswith(b"{")
+    assert gzip.decompress(encode_metadata(plain, ".gz.metadata.json")).startswith(b"{")
