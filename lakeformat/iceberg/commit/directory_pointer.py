@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager
 
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, LakeError, UnsupportedError
-from lakeformat.iceberg.commit.old_metadata import delete_old_metadata
-from lakeformat.iceberg.commit.place_check import is_in_place, is_unchanged
+from lakeformat.iceberg.commit.old_metadata import delete_old_versions
+from lakeformat.iceberg.commit.place_check import is_unchanged, newest_if_in_place
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of, load_metadata
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
@@ -102,23 +102,24 @@ class DirectoryPointer:
         if not create_once(self._storage, path, content):
             return None
         published = LoadedMetadata(base.places, readable, path, digest_of(content))
-        if not self._is_in_place(published, base):
+        newest = self._newest_if_in_place(published, base)
+        if newest is None:
             return None
         self._known = published
-        write_hint(self._storage, self._root, number)
-        delete_old_metadata(base, published)
+        write_hint(self._storage, self._root, version_of(newest) or number)
+        delete_old_versions(base, published)
         return published
 
-    def _is_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-        """Return True if readers find the published file; otherwise delete the file and return
-        False.
+    def _newest_if_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> str | None:
+        """Return the path of the newest metadata file; if readers never found the published file,
+        delete that file and return None.
 
         Another writer's file at its path is kept. Raise ``CommitOutcomeUnknownError`` if the check
         or the deletion fails.
         """
         try:
-            if is_in_place(published, base):
-                return True
+            if (newest := newest_if_in_place(published, base)) is not None:
+                return newest
             if is_unchanged(published):
                 self._storage.delete(published.path)
         except LakeError as error:
@@ -129,7 +130,7 @@ class DirectoryPointer:
                 "before you retry"
             ) from error
         self._known = None
-        return False
+        return None
 
     def _next_number(self, base: LoadedMetadata) -> int:
         number = version_of(base.path)

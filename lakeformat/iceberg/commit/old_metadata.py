@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from lakeformat.errors import LakeError
+from lakeformat.iceberg.commit.place_check import DELETES_OLD, is_unchanged
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.metadata_file import is_metadata_file
+from lakeformat.iceberg.metadata.metadata_file import (
+    METADATA,
+    find_version,
+    is_metadata_file,
+    version_of,
+)
 from lakeformat.iceberg.properties import bool_property
 from lakeformat.types.sentence import sentence
 
-__all__ = ["delete_old_metadata"]
+__all__ = ["delete_old_metadata", "delete_old_versions"]
 
-_DELETE_OLD = "write.metadata.delete-after-commit.enabled"
+_MOST_AT_ONCE = 100
 _log = logging.getLogger(__name__)
 
 
@@ -26,8 +32,24 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     files that are not metadata files are kept. A failure, even a wrong property, is only logged,
     because the commit has succeeded.
     """
+    _delete(base, _unlisted(base, published))
+
+
+def delete_old_versions(base: LoadedMetadata, published: LoadedMetadata) -> None:
+    """Delete old metadata files as ``delete_old_metadata`` does, for a table without a catalog.
+
+    If earlier commits did not delete the file ``v<N-1>.metadata.json``, delete all files with lower
+    numbers before ``v<N>.metadata.json``, at most 100 in each commit. Otherwise N would become free
+    above a file that exists, and a paused writer could publish it again. Delete nothing if the
+    published file does not exist with its content: the table may have been dropped and created
+    again, with files of the same names.
+    """
+    _delete(base, _unlisted_versions(base, published))
+
+
+def _delete(base: LoadedMetadata, paths: Iterable[str]) -> None:
     try:
-        for path in _unlisted(base, published):
+        for path in paths:
             base.places.storage.delete(path)
     except LakeError as error:
         _log.warning(
@@ -39,7 +61,7 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
 
 
 def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
-    if not bool_property(published.metadata.properties, _DELETE_OLD, default=False):
+    if not bool_property(published.metadata.properties, DELETES_OLD, default=False):
         return
     kept = {each.metadata_file for each in published.metadata.metadata_log}
     for entry in base.metadata.metadata_log:
@@ -48,3 +70,33 @@ def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
             continue
         if is_metadata_file(path.rpartition("/")[2]):  # any program can write any log
             yield path
+
+
+def _unlisted_versions(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
+    for place, path in enumerate(_unlisted(base, published)):
+        if not is_unchanged(published):
+            return
+        below = [] if place else _left_below(path, published)
+        yield from below[:_MOST_AT_ONCE]
+        if len(below) > _MOST_AT_ONCE:
+            return  # the next commit deletes more
+        yield path
+
+
+def _left_below(path: str, published: LoadedMetadata) -> list[str]:
+    """Return the files with lower numbers than ``path``, the lowest number first.
+
+    Return an empty list if the file with the number right below does not exist. Files with higher
+    numbers than one in the log of ``published`` are never returned.
+    """
+    storage, directory = published.places.storage, f"{published.places.root}/{METADATA}"
+    number = version_of(path)
+    if not number or path.rpartition("/")[0] != directory:
+        return []
+    if find_version(storage, published.places.root, number - 1) is None:
+        return []
+    log = (version_of(each.metadata_file) for each in published.metadata.metadata_log)
+    lowest = min([number, *(each for each in log if each is not None)])
+    found = ((version_of(info.name), info.path) for info in storage.list(directory))
+    below = sorted((each, path) for each, path in found if each is not None and each < lowest)
+    return [path for _, path in below]

@@ -7,12 +7,13 @@ table may be dropped. A writer that paused until then would create a file that n
 
 from __future__ import annotations
 
-from lakeformat.errors import NotFoundError
+from lakeformat.errors import CommitOutcomeUnknownError, NotFoundError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of
 from lakeformat.iceberg.metadata.metadata_file import (
     decode_metadata,
     find_metadata_file,
     find_version,
+    hinted_number,
     version_of,
 )
 from lakeformat.iceberg.metadata.snapshot import MetadataLogEntry
@@ -20,34 +21,68 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.storage import Storage
 from lakeformat.storage.base import LARGE_FILE
 
-__all__ = ["is_in_place", "is_unchanged"]
+__all__ = ["DELETES_OLD", "is_unchanged", "newest_if_in_place"]
+
+DELETES_OLD = "write.metadata.delete-after-commit.enabled"
+"""The table property for the deletion of old metadata files by each commit."""
 
 
-def is_in_place(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if readers find the published file.
+def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str | None:
+    """Return the path of the newest metadata file; None if readers never found the published file.
 
-    Readers find it if ``base``, the metadata file before it, still exists, or if later commits
-    to the same table followed it. Commits delete the oldest files first. So if ``base`` still
-    exists, the number of the published file cannot have become free again.
+    It is the path of the published file, unless later commits to the same table were noticed.
+    Commits of this library delete the oldest files first. So if ``base``, the metadata file before
+    the published one, still exists, the number of the published file cannot have become free again.
+    Other programs delete files in any order: if the version hint is above the published number, the
+    files after it decide. The hint is read only if commits delete old files. Raise
+    ``CommitOutcomeUnknownError`` if the published file was deleted and later metadata does not have
+    its snapshots.
     """
     storage, root = base.places.storage, base.places.root
+    is_base_there = False
     if (there := _content_if_present(storage, base.path)) is not None:
         # The digest spares most commits the decoding of their base.
         is_same = digest_of(there) == base.digest
-        return is_same or decode_metadata(there, storage.uri(base.path)) == base.metadata
+        is_same = is_same or decode_metadata(there, storage.uri(base.path)) == base.metadata
+        if not is_same or not _may_be_behind(published, base):
+            return published.path if is_same else None
+        is_base_there = True
     newest = find_metadata_file(storage, root)
-    if newest == published.path:
-        return False  # the table was dropped, so this file is the only one
+    if newest == published.path:  # if base is missing, the table was dropped
+        return newest if is_base_there else None
+    return newest if _was_followed(published, base, newest) else None
+
+
+def _was_followed(published: LoadedMetadata, base: LoadedMetadata, newest: str) -> bool:
+    """Return True if later commits to the same table followed the published file."""
+    storage, root = base.places.storage, base.places.root
+    current = decode_metadata(storage.read(newest, LARGE_FILE), storage.uri(newest))
+    new_ids = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)
+    is_same_table = current.table_uuid == base.metadata.table_uuid
+    if is_same_table and new_ids and new_ids <= _snapshot_ids(current):
+        return True
     if not storage.exists(published.path):  # a later commit deleted it, or the table was dropped
-        current = decode_metadata(storage.read(newest, LARGE_FILE), storage.uri(newest))
-        return current.table_uuid == base.metadata.table_uuid
+        if is_same_table and new_ids:
+            raise CommitOutcomeUnknownError(
+                "the file was deleted, and the newest metadata does not have its snapshots"
+            )
+        return is_same_table
     number = version_of(published.path)
     assert number is not None
     following = find_version(storage, root, number + 1)
     later = None if following is None else _content_if_present(storage, following)
     if following is None or later is None:
         return False
-    return _follows(decode_metadata(later, storage.uri(following)), published, base)
+    return _follows(decode_metadata(later, storage.uri(following)), published, new_ids)
+
+
+def _may_be_behind(published: LoadedMetadata, base: LoadedMetadata) -> bool:
+    """Return True if the version hint is above the published number."""
+    if base.metadata.properties.get(DELETES_OLD, "false").lower() != "true":
+        return False
+    hinted = hinted_number(base.places.storage, base.places.root)
+    number = version_of(published.path)
+    return hinted is not None and number is not None and hinted > number
 
 
 def is_unchanged(published: LoadedMetadata) -> bool:
@@ -59,13 +94,12 @@ def is_unchanged(published: LoadedMetadata) -> bool:
     return content is not None and digest_of(content) == published.digest
 
 
-def _follows(later: TableMetadata, published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if ``later`` lists the published file as the newest in its log, and has the new
-    snapshots of that file.
+def _follows(later: TableMetadata, published: LoadedMetadata, new_ids: set[int]) -> bool:
+    """Return True if ``later`` lists the published file as the newest in its log, and has the
+    snapshots ``new_ids``.
     """
     named = MetadataLogEntry(published.metadata.last_updated_ms, published.metadata_file)
-    ours = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)
-    return later.metadata_log[-1:] == (named,) and ours <= _snapshot_ids(later)
+    return later.metadata_log[-1:] == (named,) and new_ids <= _snapshot_ids(later)
 
 
 def _snapshot_ids(metadata: TableMetadata) -> set[int]:

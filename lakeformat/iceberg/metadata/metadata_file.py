@@ -26,6 +26,7 @@ __all__ = [
     "decode_metadata",
     "find_metadata_file",
     "find_version",
+    "hinted_number",
     "is_metadata_file",
     "metadata_directory",
     "number_of",
@@ -131,6 +132,15 @@ def find_version(storage: Storage, root: str, number: int) -> str | None:
     return None
 
 
+def hinted_number(storage: Storage, root: str) -> int | None:
+    """Return the number in the version hint; None if the hint is missing or is not a number."""
+    try:
+        text = storage.read(f"{root}/{METADATA}/{HINT}").decode("ascii", "replace").strip()
+    except NotFoundError:
+        return None
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+
 def number_of(path: str) -> int | None:
     """Return N of a file ``v<N>.metadata.json`` or ``<N>-<uuid>.metadata.json``.
 
@@ -145,13 +155,9 @@ def _follow_hint(storage: Storage, root: str) -> str | None:
 
     Return None if the hint is missing, is not a number, or names no file.
     """
-    try:
-        text = storage.read(f"{root}/{METADATA}/{HINT}").decode("ascii", "replace").strip()
-    except NotFoundError:
+    number, newest = hinted_number(storage, root), None
+    if number is None:
         return None
-    if not text.isdecimal() or len(text) > _MOST_DIGITS:
-        return None
-    number, newest = int(text), None
     while (found := find_version(storage, root, number)) is not None:
         number, newest = number + 1, found
     return newest

@@ -131,10 +131,7 @@ def test_old_metadata_files_are_deleted_if_the_table_asks_so():
     assert files(storage)[:3] == [f"v{number}.metadata.json" for number in (1, 2, 3)]
     deletes = {"write.metadata.delete-after-commit.enabled": "true"}
     commit_metadata(handle, lambda loaded: set_properties(loaded.metadata, deletes))
-    assert files(storage) == [
-        *("v1.metadata.json", "v3.metadata.json", "v4.metadata.json"),
-        "version-hint.text",
-    ]
+    assert files(storage) == ["v3.metadata.json", "v4.metadata.json", "version-hint.text"]
 
 
 def deleting_table(storage: MemoryStorage, named: str) -> TableHandle:

@@ -1,0 +1,214 @@
+"""Commits that delete old metadata files never let a paused writer publish an old number again."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.iceberg.commit.commit import commit_metadata
+from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.storage import MemoryStorage
+from lakeformat.testing import CrashableStorage
+from tests.unit.iceberg.path_table import ROOT, appended, handle_on, names, path_table
+
+METADATA = f"{ROOT}/metadata"
+HINT = f"{METADATA}/version-hint.text"
+DELETES = {
+    "write.metadata.previous-versions-max": "1",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+
+class Interrupted(MemoryStorage):
+    """A storage on which something happens right before or after one call."""
+
+    before = after = ("", "", None)
+    """The operation, the end of the path, and the function to call."""
+    fails = ""
+    """The end of the path of a file that cannot be deleted."""
+
+    def create(self, path, content):
+        return self._around("create", path, lambda: super(Interrupted, self).create(path, content))
+
+    def overwrite(self, path, content):
+        self._around("overwrite", path, lambda: super(Interrupted, self).overwrite(path, content))
+
+    def delete(self, path):
+        if self.fails and path.endswith(self.fails):
+            raise UnavailableError("no answer")
+        super().delete(path)
+
+    def _around(self, operation, path, call):
+        self._meet("before", operation, path)
+        result = call()
+        self._meet("after", operation, path)
+        return result
+
+    def _meet(self, when, operation, path):
+        wanted, ending, act = getattr(self, when)
+        if act is not None and operation == wanted and path.endswith(ending):
+            setattr(self, when, ("", "", None))
+            act()
+
+
+def add(storage, *added: str) -> None:
+    for name in added:
+        commit_metadata(handle_on(storage), lambda its, name=name: appended(its.metadata, name))
+
+
+def found(storage) -> list[str]:
+    return names(handle_on(storage).load().metadata)
+
+
+def numbers(storage) -> list[int]:
+    stored = [info.name for info in storage.list(METADATA)]
+    return sorted(int(each[1:].partition(".")[0]) for each in stored if each != "version-hint.text")
+
+
+def table_at_4(kept: int = 1) -> Interrupted:
+    """A table with the file v4 and at most ``kept`` files before it."""
+    storage = Interrupted("t")
+    limit = {"write.metadata.previous-versions-max": str(kept)}
+    path_table(storage, properties={**DELETES, **limit})
+    add(storage, "a", "b", "c")
+    assert numbers(storage) == [*range(max(4 - kept, 1), 5)]
+    return storage
+
+
+def commits_of_which_one_dies(storage, kept: str, commits: int) -> None:
+    """Make commits of which one does not delete the file ``kept``."""
+    storage.fails = kept
+    add(storage, "d", "e")
+    storage.fails = ""
+    add(storage, *(f"f{number}" for number in range(commits)))
+
+
+@pytest.mark.parametrize("commits", [0, 1, 2, 3])
+def test_a_number_above_a_file_that_was_not_deleted_is_never_published_again(commits):
+    storage = table_at_4()
+
+    def meanwhile():
+        commits_of_which_one_dies(storage, "v4.metadata.json", commits)
+
+    storage.before = ("create", "v5.metadata.json", meanwhile)
+    add(storage, "paused")
+    others = ["d", "e", *(f"f{number}" for number in range(commits))]
+    assert found(storage) == ["a", "b", "c", *others, "paused"]
+    add(storage, "last")
+    assert found(storage) == ["a", "b", "c", *others, "paused", "last"]
+    assert len(numbers(storage)) == 2
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+def test_a_late_version_hint_names_no_file_that_was_not_deleted(commits):
+    storage = table_at_4()
+
+    def meanwhile():
+        commits_of_which_one_dies(storage, "v5.metadata.json", commits)
+
+    def created():
+        storage.before = ("overwrite", HINT, meanwhile)
+
+    storage.after = ("create", "v5.metadata.json", created)
+    add(storage, "paused")
+    others = ["d", "e", *(f"f{number}" for number in range(commits))]
+    assert found(storage) == ["a", "b", "c", "paused", *others]
+    add(storage, "last")
+    assert found(storage) == ["a", "b", "c", "paused", *others, "last"]
+
+
+@pytest.mark.parametrize("left", [(4, 7, 8), (4, 6, 7, 8)])
+def test_files_that_another_program_deleted_in_any_order_free_no_number(left):
+    """The base of the paused commit exists, but the version hint is above its number."""
+    storage = table_at_4(kept=9)
+
+    def meanwhile():
+        add(storage, "d", "e", "f", "g")
+        for number in {*range(1, 9)} - {*left}:
+            storage.delete(f"{METADATA}/v{number}.metadata.json")
+
+    storage.before = ("create", "v5.metadata.json", meanwhile)
+    add(storage, "paused")
+    assert found(storage) == ["a", "b", "c", "d", "e", "f", "g", "paused"]
+
+
+def test_a_published_commit_is_found_although_the_file_after_it_was_deleted():
+    storage = table_at_4(kept=9)
+
+    def meanwhile():
+        add(storage, "d", "e", "f")
+        storage.delete(f"{METADATA}/v6.metadata.json")
+
+    storage.after = ("create", "v5.metadata.json", meanwhile)
+    add(storage, "paused")
+    assert found(storage) == ["a", "b", "c", "paused", "d", "e", "f"]
+
+
+def test_a_version_hint_above_all_files_does_not_refuse_a_commit():
+    storage = table_at_4()
+    storage.overwrite(HINT, b"99")
+    add(storage, "d")
+    assert (found(storage), storage.read(HINT)) == (["a", "b", "c", "d"], b"5")
+
+
+def test_a_file_that_a_slow_commit_deleted_is_not_reported_as_published():
+    """A commit that paused before it deletes v5 deletes the file that another commit created."""
+    storage = table_at_4()
+
+    def delete():
+        storage.delete(f"{METADATA}/v5.metadata.json")
+
+    def meanwhile():
+        add(storage, "d", "e", "f", "g")
+        storage.after = ("create", "v5.metadata.json", delete)
+
+    storage.before = ("create", "v5.metadata.json", meanwhile)
+    with pytest.raises(CommitOutcomeUnknownError, match=r"v5.*does not have its snapshots"):
+        add(storage, "paused")
+    assert found(storage) == ["a", "b", "c", "d", "e", "f", "g"]
+
+
+@pytest.mark.parametrize("commits", [1, 2, 3])
+def test_a_commit_of_a_dropped_table_deletes_nothing_of_the_new_table(commits):
+    storage = table_at_4()
+    new = [f"n{number}" for number in range(commits)]
+
+    def create_again():
+        storage.delete_directory(METADATA)
+        path_table(storage, properties=DELETES, **{"table-uuid": "other"})
+        add(storage, *new)
+
+    def created():
+        storage.before = ("overwrite", HINT, create_again)
+
+    storage.after = ("create", "v5.metadata.json", created)
+    add(storage, "old")
+    assert found(storage) == new
+    assert max(numbers(storage)) == commits + 1
+
+
+def test_many_files_that_were_not_deleted_are_deleted_by_several_commits():
+    storage = MemoryStorage("t")
+    path_table(storage, properties={"write.metadata.previous-versions-max": "1"})
+    for number in range(205):
+        commit_metadata(
+            handle_on(storage), lambda its, n=number: set_properties(its.metadata, {"n": str(n)})
+        )
+    assert numbers(storage) == [*range(1, 207)]
+    commit_metadata(handle_on(storage), lambda its: set_properties(its.metadata, DELETES))
+    assert numbers(storage) == [*range(101, 208)]
+    add(storage, "a")
+    assert numbers(storage) == [*range(201, 209)]
+    add(storage, "b")
+    assert numbers(storage) == [208, 209]
+
+
+def test_a_commit_that_deletes_no_metadata_needs_two_calls_after_the_publication():
+    storage = CrashableStorage()
+    path_table(storage)
+    add(storage, "a", "b")
+    storage.log.clear()
+    add(storage, "c")
+    calls = [(each.operation, each.path.rpartition("/")[2]) for each in storage.log]
+    after = calls[calls.index(("create", "v4.metadata.json")) + 1 :]
+    assert after == [("read", "v3.metadata.json"), ("overwrite", "version-hint.text")]
