@@ -60,11 +60,14 @@ def number_of_kept(handle: TableHandle, what: str, value: object) -> int:
 
 
 def require_same_snapshot(handle: TableHandle, value: object, found: Snapshot | None) -> None:
-    """Raise NotFoundError if ``value`` is a position with the identity of another snapshot than
-    ``found``.
+    """Raise NotFoundError if a rollback has removed or replaced the snapshot of the position
+    ``value``.
 
-    ``found`` is the snapshot of this number, or None. If it is None, a number up to that of the
-    newest snapshot has expired, which is no error. A higher number is an error.
+    ``found`` is the snapshot that has this number now. With None, the snapshot of the position
+    counts as expired, which is no error. But for a number above that of the newest snapshot, and
+    for the identity ``OF_NO_SNAPSHOT``, the error is raised.
+
+    A number, and a position without an identity, are not checked.
     """
     if not isinstance(value, Position) or value.identity is None:
         return

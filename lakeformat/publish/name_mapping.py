@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the name mapping of a table, which Iceberg readers use for files without field ids.
+"""Makes the name mapping of a table: Iceberg readers use it for files without field ids.
 
-pypaimon writes such files. If several fields have had the same name, the name is mapped to a
-dropped field, or to an id that no field has. So no reader returns the values of one field in
-another field.
+pypaimon writes such files. A name that several fields have had is mapped to a dropped field, or to
+an id that no field has. Otherwise readers could return the values of one field in another field.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _TIMES = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
 
 def narrowed_columns(before: TableSchema, after: TableSchema) -> Iterator[str]:
-    """Yield a text for each column of which Paimon cuts or pads the values in older files.
+    """Yield a text for each column whose values in older files are cut or padded by Paimon.
 
     Columns whose type also changes in Iceberg are left out.
     """

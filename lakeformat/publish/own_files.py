@@ -54,9 +54,9 @@ def has_intact_manifests(
 ) -> bool:
     """Return True if all manifests of a manifest list exist and are files of a publication.
 
-    ``sizes`` are the sizes of the files in the metadata directory, by name; None if unknown. A
-    manifest may be newer than the listing of the directory: if one is missing there, or has another
-    length than in the manifest list, all manifests are read.
+    ``sizes`` are the sizes of the files in the metadata directory, by name. With None, only the
+    addresses of the manifests are checked. If a size is missing or differs from the manifest list,
+    all manifests are read, because a manifest may be newer than the listing of the directory.
     """
     columns = ("manifest_path", "manifest_length")
     addresses, lengths = (manifests.column(name).to_pylist() for name in columns)

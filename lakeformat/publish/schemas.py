@@ -96,9 +96,10 @@ def iceberg_schema(schema: TableSchema, version: int) -> Schema:
 def shown_before(schema: TableSchema, newest: TableSchema, version: int) -> TableSchema:
     """Return an earlier schema without columns that Iceberg readers cannot read.
 
-    These are dropped columns of some types, and nested columns that have a field with the full name
-    of another field. So a table can be published after such a column was dropped or renamed. If
-    ``schema`` is the newest schema, return it unchanged.
+    If ``schema`` is the newest schema, return it unchanged. In an earlier schema, leave out dropped
+    columns with an unreadable type. Also leave out a nested column if one of its fields has the
+    full name of another column or field. So a table can be published after such a column was
+    dropped or renamed.
     """
     if schema.id == newest.id:
         return schema
@@ -183,8 +184,9 @@ def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
 def _clashing(fields: Sequence[DataField]) -> set[int]:
     """Return the ids of columns to leave out, so that no two fields have the same full name.
 
-    Of two such columns, the one with the shorter name is left out. It is always a nested column, so
-    no key and no partition column is left out.
+    For example, a column ``a.b``, and the field ``b`` of a ROW ``a``, both have the full name
+    ``a.b``. Then ``a`` is left out: the column with the shorter name. This column is always nested,
+    so no key and no partition column is left out.
     """
     taken: set[str] = set()
     found = set()

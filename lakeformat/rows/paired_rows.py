@@ -35,7 +35,7 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
     """Return a mask of the rows that are paired with an equal row of the other side.
 
-    If more than two rows are equal, as many are paired on each side as the smaller side has.
+    If a row occurs twice on one side and once on the other, only one of the two is paired.
     ``is_left`` marks the rows of the left side, which come first in ``rows``.
     """
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first

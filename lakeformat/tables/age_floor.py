@@ -78,14 +78,13 @@ def find_floor(
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
-    """Return the age limit of a search for orphan files.
+    """Return the age limit of a search for orphan files: ``older_than`` or the default.
 
-    It is ``older_than``; by default one day before ``now_millis`` or 5 minutes before
-    ``running_since``, the earlier of the two.
+    The default is one day before ``now_millis`` or 5 minutes before ``running_since``, the earlier
+    of the two. ``running_since`` is the start of the oldest write in progress, if you know it.
 
-    ``running_since`` is the start of the oldest write in progress, if you know it. An
-    ``older_than`` that is later than the default raises ``InvalidRequestError``, because files of a
-    write in progress could be deleted. ``allow_younger`` allows it.
+    An ``older_than`` that is later than the default raises ``InvalidRequestError``, because files
+    of a write in progress could be deleted. ``allow_younger`` allows such a time.
     """
     safe = AgeFloor(
         now_millis - _DAY_MILLIS, "files newer than one day are kept for writes in progress"

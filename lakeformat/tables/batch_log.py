@@ -231,8 +231,9 @@ class _LoggedBatch:
     def _old_note(self, path: str) -> _Note | None:
         """Return the note of an earlier release; None if it does not matter for the batch.
 
-        Raise ``InvalidRequestError`` if the note records this batch as published, or names a newer
-        batch, but the commit of this batch is not found: the note may belong to another table.
+        If the note records this batch as published, or names a newer batch, the table must have the
+        commit of this batch. Raise ``InvalidRequestError`` if that commit is not found, because the
+        note may belong to another table.
         """
         note, commit = self._read(path), self.commit
         if note is None or note.identifier < commit.identifier:
@@ -249,16 +250,16 @@ class _LoggedBatch:
         self.table.storage.overwrite(self._path, json.dumps(members).encode())
 
     def _require_checkpoint(self, note: _Note) -> None:
-        """Raise ``InvalidRequestError`` if another checkpoint has published the batch of the note:
-        this checkpoint has other rows under the same number.
+        """Raise ``InvalidRequestError`` if the note is of another checkpoint, whose batches have
+        other rows under the same numbers.
         """
         if None in (note.checkpoint, self.checkpoint) or note.checkpoint == self.checkpoint:
             return
         raise InvalidRequestError(
-            f"{self.commit} was not published in {self.table.uri}, because the stream has "
-            f"published commit {note.identifier} from another checkpoint, and the numbers of a new "
-            "checkpoint begin again: if you changed the checkpoint, set 'query' to a new name, or "
-            "leave 'query' out"
+            f"{self.commit} was not published in {self.table.uri}. The stream has already "
+            f"published commit {note.identifier} from another checkpoint, and a new checkpoint "
+            "uses the same numbers again. If you changed the checkpoint, set 'query' to a new "
+            "name, or leave 'query' out"
         )
 
     def _undecidable(self, note: _Note, old: str) -> InvalidRequestError:

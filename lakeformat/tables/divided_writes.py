@@ -36,7 +36,7 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of writes to a table. It ends with its commit or, at the latest, with its with
+    """A batch of writes to a table; it ends with its commit, or without a commit after its with
     block.
     """
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of every operation that moves data: plan, run, commit, and plan again after a conflict.
 
-An operation describes itself as ``Steps``. ``carry_out`` plans units of work, works on each unit in
-an executor, and commits the results. If another commit has changed some of the units meanwhile, the
-loop pauses and plans them again. It ends after ``Steps.attempts`` conflicts in a row.
+``Steps`` has the functions of one operation. ``carry_out`` plans units of work, works on each unit
+in an executor, and commits the results. If another commit has changed some of the units meanwhile,
+the loop pauses and plans them again. The loop ends after ``Steps.attempts`` conflicts in a row.
 """
 
 from __future__ import annotations

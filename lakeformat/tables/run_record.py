@@ -49,14 +49,12 @@ class RunRecord:
     snapshot_id: int | None = None
     """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
-    """A number that the caller chooses for the run; a repetition of the run may have another
-    number.
-
-    None if the caller has no such number; each later attempt then counts as a repetition.
+    """A number from the caller. Another number, or none, means that a later attempt is a
+    repetition.
     """
     clears: int | None = None
-    """The number of repetitions, of this run or of runs beside it, that the caller had requested
-    before the success; None if unknown.
+    """The number of repetitions that were requested before the success; None if unknown.
+    Repetitions of runs beside this one count, too.
     """
     attempt: int | None = None
     """The number of the attempt that succeeded; None if unknown."""
@@ -100,9 +98,9 @@ class RunRecords:
     def read(self, user: str) -> RunRecord | None:
         """Return the record of a run; None if its file is missing, or left empty by a crash.
 
-        A record of an earlier release counts if there is no newer record. It is ignored if its
-        snapshot is of another table. A Mixed table without a record returns the record of the
-        Iceberg table that it was before.
+        If there is no record of this release, return that of an earlier release, unless its
+        snapshot is of another table. If a Mixed table has neither, return the record of the Iceberg
+        table from which it was made.
         """
         found = self._own(user)
         return self.adopted().read(user) if found is None and self.adopted else found

@@ -126,7 +126,7 @@ class Table(ABC):
     refused_arguments: ClassVar[RefusedArguments] = MappingProxyType({})
     """For each operation: each argument that the format lacks, with advice for the caller."""
     is_skipped_by_arguments: ClassVar[bool] = False
-    """True if a run over many tables skips those whose format lacks an argument; else they fail."""
+    """True if a run over many tables skips the table when its format lacks an argument."""
     cloned_into: ClassVar[str | None] = None
     """The ``format`` of catalogs into which ``clone_table`` copies the table; None if none."""
     shows_metadata: ClassVar[bool] = False
@@ -197,7 +197,7 @@ class Table(ABC):
 
     @property
     def unique_within(self) -> list[str]:
-        """The partition columns, if a key may have a row in each partition; else empty."""
+        """The partition columns, if a key is unique only within a partition; else empty."""
         return []
 
     @property
@@ -336,13 +336,13 @@ class Table(ABC):
         ``UnsupportedError``.
 
         With ``as_latest=False`` the history of a Paimon table is cut: every newer snapshot and its
-        tags are deleted, and their numbers are used again. If tags or branches depend on them, this
-        raises ``InvalidRequestError`` without ``force``. ``remove_orphans`` deletes the files that
-        are not referenced afterwards. Commits in progress retry on the remaining history.
+        tags are deleted, and later snapshots get the same numbers. If a tag or branch needs a
+        deleted snapshot, ``InvalidRequestError`` is raised without ``force``. ``remove_orphans``
+        deletes unreferenced files. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
-        in between are kept. In an Iceberg table this needs ``first_try_millis`` in ``commit``, and
-        on other branches than main ``first_try_head``. In a Paimon table such a rollback publishes
+        in between are kept. In an Iceberg table, ``commit`` must have ``first_try_millis``, and
+        ``first_try_head`` on other branches than main. In a Paimon table such a rollback publishes
         a snapshot even if no row changes. A repeated cut of history is recognised for 7 days.
         """
         from lakeformat.tables.rollback_request import RollbackRequest

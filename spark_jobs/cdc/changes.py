@@ -195,10 +195,12 @@ def updates_of(
 ) -> list[MessageChanges]:
     """Return the changes of updates, for sources whose old row has only the changed columns.
 
-    ``keys`` are the columns of the key and, in a Mixed table, of the partition. The new row
-    replaces the old row with the same values in these columns. If an update changes one of the
-    values, a delete of the old row is added. ``positions`` has one position for each update, which
-    the delete gets. The new row gets the position after it, also without a delete.
+    ``keys`` are the columns of the key and, in a Mixed table, of the partition. Each new row
+    replaces the stored row with the same values in these columns. If an update changes one of these
+    values, a delete of its old row is added.
+
+    ``positions`` has one position for each update: that of the delete. The new row has the next
+    position, even if there is no delete.
     """
     found = [MessageChanges("+U", positions + 1, rows)]
     if old.values is None or not keys:

@@ -21,12 +21,12 @@ def require_sequences(
     path: str,
     whole: pa.Array | None = None,
 ) -> None:
-    """Raise ``InvalidRequestError`` if a row with only its key deletes a row of a table with
+    """Raise ``InvalidRequestError`` if a delete has only its key, in a table with
     ``sequence.field``.
 
-    A NULL is the oldest sequence, so such a delete removes no row that has a sequence. A delete
-    that also has other values is accepted: it is a whole row, whose sequence is NULL in the source.
-    A row that is true in ``whole`` is accepted, too.
+    The sequence of such a delete is NULL, the oldest one, so it removes no row that has a sequence.
+    But a delete is accepted if another value is not NULL, or if ``whole`` is true for it. Then it
+    is a whole row, with the sequence of the source.
     """
     options, keys = schema.table_options, schema.primary_keys
     sequence = {name.strip() for name in options.sequence_field} - {*keys}

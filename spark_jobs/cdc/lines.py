@@ -53,8 +53,8 @@ def _parse(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def _with_nulls(array: pa.Array) -> pa.Array:
-    """Return an array with the elements of lists that have only nulls; Arrow loses these elements
-    even if it knows the type.
+    """Return ``array`` with the elements of its lists. If all elements are null, Arrow has lost
+    them.
     """
     if pa.types.is_list(array.type):
         has_type = not pa.types.is_null(array.type.value_type)

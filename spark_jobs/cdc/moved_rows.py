@@ -30,15 +30,16 @@ def parse_with_old_rows(
     nulls: Sequence[str],
     path: str,
 ) -> pa.Table:
-    """Return the messages of a block, with rows of the type ``row``; ``wanted`` returns the schema
-    for such rows and for the columns of the old row. ``keys`` are the columns whose change moves a
-    row, and ``path`` names the file in errors.
+    """Return the messages of a block, with the whole old row of each update that moves a row.
 
-    An old NULL in one of the columns ``within`` counts as a change. In a row that moves, an old
-    NULL in one of the columns ``nulls`` counts, too. Any other old NULL is read as a value that did
-    not change.
+    ``row`` is the type of the new rows. A change of one of the columns ``keys`` moves a row.
+    ``wanted`` returns the schema for parsing, given ``row`` and the columns of the old rows.
 
-    If a line has several messages, the old rows of all updates are parsed.
+    An old NULL is usually read as a value that did not change. In the columns ``within``, an old
+    NULL counts as a change. In a row that moves, an old NULL also counts in the columns ``nulls``.
+
+    If a line has several messages and one moves a row, the old rows of all updates are parsed.
+    ``path`` names the file in errors.
     """
     marked = with_old_nulls(block, within)
     messages = parse_block(marked, wanted(row, keys))

@@ -109,10 +109,10 @@ def counted_by_rows(frame: DataFrame, decimals: Collection[str] = ()) -> DataFra
     """Return ``frame`` with its rows in batches that are limited only by the number of rows; None
     if this is impossible.
 
-    None is returned in three cases: the session uses Spark Connect, the user has set Spark's limit
-    of bytes for a batch, or a column is nested. The width of a nested column is expensive to
-    compute. A row whose texts have more than ``WIDEST_BYTES`` fails the job. ``in_tasks`` passes
-    the columns ``decimals`` as 64-bit decimals if they have at most 18 digits.
+    That is impossible with Spark Connect, with a nested column, and if the user has set Spark's
+    limit of bytes for a batch. A row whose texts have more than ``WIDEST_BYTES`` fails the job. The
+    columns ``decimals`` become 64-bit integers if they have at most 18 digits; ``in_tasks`` makes
+    decimals of these integers.
     """
     session = frame.sparkSession
     context = classic_context(session)

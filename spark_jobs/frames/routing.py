@@ -197,8 +197,8 @@ def crosses_partitions(schema: TableSchema) -> bool:
 
 
 def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """Return the rows, in which the columns that determine the partition or the bucket are cast to
-    the types of the table. So equal keys get the same bucket.
+    """Return ``frame`` with the columns that determine the partition or the bucket cast to the
+    types of the table, so that equal keys get the same bucket.
 
     Raise ``InvalidRequestError`` for a missing column, and for a cast that may change a value.
     """

@@ -85,10 +85,9 @@ def in_order(
 ) -> Order | None:
     """Return further arguments for the writers of a table; None if there are none.
 
-    The writers of a ``batch`` get its transaction number. The writers of a table with unique keys
-    get ``upsert_by``, because their files replace the stored rows of each key. All other writers
-    get ``read_snapshot`` and ``conflict`` if ``read_snapshot`` is given. If the format lacks
-    ``read_snapshot``, the result is None, and the commit raises ``UnsupportedError``.
+    These are the transaction number of ``batch`` and, in a table with unique keys, ``upsert_by``.
+    If neither is given, they are ``read_snapshot`` and ``conflict``. If the format lacks
+    ``read_snapshot``, return None, because the commit raises ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:

@@ -77,11 +77,12 @@ def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: Ing
 
 
 def forgets_deletes(source: lake.Table) -> bool:
-    """Return True if a copy may merge the rows after a delete in another way than ``source``.
+    """Return True if a row after a delete may be merged differently in ``source`` and in a copy of
+    it.
 
-    The changes of such a source are not merged yet. Its options compare or merge a later row of a
-    deleted key with the sequence or the values of the deleted row. A compaction of the source
-    removes the deleted row, but the copy may still have it.
+    With some options, a later row of a deleted key is compared or merged with the deleted row,
+    until a compaction removes the deleted row. The source may be compacted before the copy. A
+    source whose changes are already merged is not affected.
     """
     options = source.schema.table_options
     keeps = options.sequence_field or options.merge_engine in ("partial-update", "aggregation")

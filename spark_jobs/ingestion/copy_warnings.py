@@ -50,14 +50,15 @@ def warn_of_missing_rows(
 def warn_of_double_rows(
     table: lake.Table, source: lake.Table, consumer: str, commit: lake.Snapshot, ended: int
 ) -> None:
-    """Log a warning that rows before snapshot ``ended`` of the source are copied twice.
+    """Log a warning that the target gets the rows before snapshot ``ended`` of the source twice.
 
-    ``commit`` has copied them, from a source with another name, or for another consumer.
+    ``commit`` is the snapshot of the target with the first copy of these rows. The copy was made
+    for another consumer, or when the source had another name.
     """
     _log.warning(
-        "%s gets rows of %s twice: its snapshot %d already has the changes before snapshot %d of "
-        "the source, which consumer %r has not read. This is normal for another consumer. If the "
-        "source was renamed after a run that died, roll the target back to snapshot %d and set the "
-        "consumer to %d with `lake consumer set`",
+        "%s gets rows of %s twice: snapshot %d of the target already has the changes before "
+        "snapshot %d of the source, but consumer %r has not read these changes. This is normal if "
+        "the target also has another consumer. If the source was renamed after a failed run, roll "
+        "the target back to snapshot %d and set the consumer to %d with `lake consumer set`",
         *(table.location, source.location, commit.id, ended, consumer, commit.id, ended),
     )

@@ -54,7 +54,7 @@ class Batch:
     states: Mapping[str, FileState] = field(default_factory=dict)
     """The state in which each file was found, by path."""
     recorded: Mapping[str, FileState | None] = field(default_factory=dict)
-    """For a resumed batch, the states that its first process has recorded; else empty."""
+    """The states that the first process of a resumed batch has recorded; empty for a new batch."""
     resumed_before: bool = False
     """True if another process has resumed the batch, perhaps with other states of the files."""
     began_millis: int | None = None
@@ -77,7 +77,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The files that a stream has ingested, and its last batch if that may not be committed."""
+    """The files that a stream has ingested, and the last batch if it is not marked as committed."""
 
     storage: Storage
     path: str
@@ -143,9 +143,10 @@ class Checkpoint:
         return batch
 
     def resume(self, states: Mapping[str, FileState]) -> Batch:
-        """Mark the last batch as resumed, and return it. That batch is not marked as committed.
+        """Mark the last batch as resumed, and return it; only for a batch that is not marked as
+        committed.
 
-        ``states`` has the present states of its files.
+        ``states`` has the present states of the files of the batch.
         """
         assert self.begun is not None
         is_first = self.storage.create(f"{self.path}/{self.begun.number}.again", b"")

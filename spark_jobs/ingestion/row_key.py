@@ -21,10 +21,11 @@ __all__ = [
 
 
 def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
-    """Return the key that the writer gets as ``upsert_by``: the key of the request or, for change
-    messages without such a key, the key of the table. Return None for rows without ``upsert_by``,
-    and for change messages into a table whose writer takes no ``upsert_by``, such as a Paimon
-    table.
+    """Return the key that the writer gets as ``upsert_by``; None if the writer gets no such key.
+
+    This is the key of the request. For change messages without a key in the request, it is the key
+    of the table. Return None for change messages if the writer of the table takes no ``upsert_by``,
+    as in Paimon.
 
     Raise ``InvalidRequestError`` for messages without a key in an Iceberg table.
     """

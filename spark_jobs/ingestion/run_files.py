@@ -243,9 +243,9 @@ class RunFiles:
         )
 
     def _old_names(self, names: set[str]) -> set[str]:
-        """Return the names of records and marks of earlier releases, which are in another
-        directory. The first merge moves them, so the result is empty if ``names`` has a merged
-        record.
+        """Return the names of records and marks in the directory of earlier releases.
+
+        The first merge moves the old records, so return no names if ``names`` has a merged record.
         """
         return set() if self._old is None or _merged(names) else self._old.names()
 
@@ -312,8 +312,9 @@ class RunFiles:
 
 
 def _is_in(identifiers: Mapping[str, int], commit: lake.CommitId) -> bool:
-    """Return True if a table whose commits are ``identifiers`` has ``commit``. If it does not, the
-    record of ``commit`` belongs to another table that has or had the same directory.
+    """Return True if a table has ``commit``; ``identifiers`` has the newest commit of each user.
+
+    Otherwise, the record of ``commit`` belongs to another table that has or had the same directory.
     """
     return identifiers.get(commit.user, -1) >= commit.identifier
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources in Spark: each task gets the numbers of its files, or of its parts of a table, and reads
-these like engine ``python``. A number is the position in the list of the source.
+"""Divides the files of a source, or the parts of a table, among the tasks of Spark.
+
+Spark distributes only numbers: positions in the list of files or parts. Each task reads the files
+or parts of its numbers, as engine ``python`` does.
 """
 
 from __future__ import annotations

@@ -180,9 +180,10 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
 def _item_type(kind: Any, *, as_text: bool) -> Any:
     """Return the SQL type for reading the items of an array.
 
-    The driver does not read arrays of domains and of the types in ``unread``: SQLAlchemy would
-    split their text into characters. The types in ``partial`` are read as text if they are in a
-    domain: there, SQLAlchemy does not know their length, their zone or the type itself.
+    Without a cast, SQLAlchemy would split an array of a domain, or of a type in ``unread``, into
+    characters. So the items are cast to the type of the domain, or to text. Types in ``partial``
+    are cast to text if they are in a domain, because SQLAlchemy then does not know a part of the
+    type, such as its length.
     """
     import sqlalchemy as sql
     from sqlalchemy.dialects import postgresql as pg
@@ -211,12 +212,12 @@ def _is_decimal(kind: Any) -> bool:
 
 
 def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a SQL column of type ``kind``, in which the numbers that SQLite has in a
-    decimal column become decimals. A decimal has the digits that the column declares, or more if
-    the number has more. Other values are returned unchanged.
+    """Return the values of a SQL column of type ``kind``; in a decimal column, the numbers that
+    SQLite stores become decimals.
 
-    SQLite stores fractions as floats, so a difference from the declared digits that is less than a
-    millionth of the last digit is removed.
+    A decimal is rounded to the declared digits if the difference is less than a millionth of the
+    last digit: SQLite stores fractions as floats. Otherwise the decimal keeps all digits of the
+    number.
     """
     if not _is_decimal(kind):
         return values
@@ -233,11 +234,10 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _instants(values: Iterable[Any]) -> pa.DataType | None:
-    """Return a timestamp type with a zone if the first value has a zone. Return the type of an
-    array of such timestamps if the first value in arrays has a zone; else None.
+    """Return a timestamp type in UTC if the first value has a zone, else None.
 
-    Arrow would take the zone of the first value. It refuses zones of the 19th century, which
-    differ from UTC by seconds.
+    For arrays of values with a zone, return the type of the array. Without this type, Arrow would
+    take the zone of the first value, and refuse zones that differ from UTC by seconds.
     """
     for value in values:
         if isinstance(value, list):
@@ -265,8 +265,10 @@ def _type_of_items(kind: pa.DataType) -> pa.DataType:
 
 
 def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
-    """Return True if the values in arrays are numbers that Arrow either converts to the number type
-    ``kind`` without a loss, or refuses.
+    """Return True if Arrow converts all numbers in arrays to the number type ``kind`` without a
+    loss, or refuses them.
+
+    Return False if a value or ``kind`` is not a number.
     """
     numbers: tuple[type, ...] = ()
     if pa.types.is_integer(kind):
@@ -303,8 +305,11 @@ def _with_own_digits(value: Any) -> Any:
 
 
 def _times(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the values of a SQL column of type ``kind``, with the texts in an array of timestamps
-    or times parsed: an array of a domain is read as text. Other values are returned unchanged.
+    """Return the values of a SQL column of type ``kind``, with texts parsed in an array of
+    timestamps or times.
+
+    Such an array has texts if its items have the type of a domain. Other values are returned
+    unchanged.
     """
     import sqlalchemy as sql
 
@@ -326,9 +331,9 @@ def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
     """Return the values of a SQL column as an array; raise ``InvalidRequestError`` for values that
     do not fit.
 
-    The array has the wanted type if this is FLOAT, DOUBLE or DECIMAL and the column is not cast. It
-    also has the wanted type if numbers in arrays are cast. Otherwise the values keep the type that
-    Arrow finds, because a cast by Arrow would truncate fractions, times and zones.
+    The array has the wanted type in two cases: for a FLOAT, DOUBLE or DECIMAL that is not cast, and
+    for arrays of numbers that are cast. Otherwise it has the type that Arrow finds, because a cast
+    by Arrow would truncate fractions, times and zones.
     """
     name, kind = wanted.column.name, wanted.type
     items = _type_of_items(kind)

@@ -273,12 +273,13 @@ def _finish_earlier(
     read_table: str,
     own: lake.Snapshot | None = None,
 ) -> lake.CommitId:
-    """Move the consumer past the commit of an earlier run that crashed before it moved the
-    consumer.
+    """Move the consumer past the commits of earlier runs, and return the identity of the next
+    commit.
 
-    ``own`` is the commit of an earlier attempt of this run: the source may have had another name
-    then. Return the commit identity of the next changes. Raise ``NotFoundError`` if the source no
-    longer has the snapshots that earlier runs have read.
+    A run that crashes after its commit has not moved the consumer. ``own`` is the commit of an
+    earlier attempt of this run; it is found even if the source was renamed meanwhile.
+
+    Raise ``NotFoundError`` if the source no longer has the snapshots that earlier runs have read.
     """
     user = _user(source, consumer)
     copies = [each for each in reversed(snapshots) if _NEXT in (each.properties or {})]

@@ -167,8 +167,8 @@ class IngestRequest(BatchRequest):
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run. Set it if several jobs with different commit users,
     such as the map indexes of a task, divide the files of a run. A job then skips only files of
-    other runs. If you divide the files differently later, repeat all jobs of the run: otherwise
-    rows can be in the table twice, with a warning that names the files. Default: the commit user.
+    other runs. If you divide the files differently later, repeat all jobs of the run. Otherwise
+    rows can be in the table twice; a warning then names the files. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit. Default: all new files."""

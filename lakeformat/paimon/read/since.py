@@ -40,10 +40,11 @@ def find_since(
 
 
 def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
-    """Return True if a rollback has reused the number of the position ``after``.
+    """Return True if another snapshot has the number of the position ``after``, because of a
+    rollback.
 
-    Return False if ``after`` has no identity of a snapshot. If its snapshot has expired, return
-    True only if this identity is ``OF_NO_SNAPSHOT``.
+    Return True also for the identity ``OF_NO_SNAPSHOT``. Return False for a position without an
+    identity, and for any other position whose snapshot has expired.
     """
     if not isinstance(after, Position) or after.identity is None:
         return False

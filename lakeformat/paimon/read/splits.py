@@ -63,9 +63,10 @@ def bucket_splits(
 
 
 def _positions(vectors: Sequence[IndexManifestEntry]) -> dict[str | None, list[int]]:
-    """Return, by name of data file, the positions in ``vectors`` of the index files that name it.
+    """Return, for each data file, the positions in ``vectors`` of the index files that name it.
 
-    Under None are the index files whose ranges are incomplete: only a read reports this damage.
+    An index file with incomplete ranges is also listed under None, because its other data files are
+    unknown.
     """
     found: dict[str | None, list[int]] = {}
     for position, entry in enumerate(vectors):

@@ -62,9 +62,9 @@ def plan_rollback(
 ) -> RollbackPlan:
     """Return the plan of a rollback.
 
-    It has the snapshots, tags and changelogs that are newer than the target, and the consumers that
-    have already read newer snapshots. If an earlier attempt has deleted all snapshots of its plan,
-    the new plan has only what that attempt left.
+    The plan has the snapshots, tags and changelogs that are newer than the target, and the
+    consumers that have already read newer snapshots. But if an earlier attempt ``cut`` has deleted
+    all snapshots of its plan, the new plan has only the rest of that plan.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """

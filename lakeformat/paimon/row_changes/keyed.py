@@ -160,13 +160,14 @@ def _written(
 
 
 def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of ``batch`` as a delete writes them.
+    """Return the rows of ``batch`` with the values that a delete writes.
 
-    If a delete removes the row of its key, a row that is written later is merged with the values of
-    the delete, until a compaction. So these values are NULL where the column allows it. But with
-    the changelog producer ``input``, they are the values of the deleted row, as the changelog has
-    them. A column whose function keeps the first value has the value of the deleted row, too: the
-    function would keep the NULL.
+    With an option ``….remove-record-on-delete``, most values become NULL, because a later row of
+    the key is merged with them until a compaction. Keys, sequences, NOT NULL columns, and columns
+    whose function keeps the first value are not changed.
+
+    With the changelog producer ``input``, no value is changed, because the changelog needs the
+    deleted row.
     """
     schema, options = handle.schema, handle.options
     removes = (

@@ -86,9 +86,10 @@ def check_type_change(schema: TableSchema, path: Path) -> None:
 
 
 def check_bucket_key_type(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
-    """Raise InvalidRequestError if the new type of a bucket-key column gives rows other buckets.
+    """Raise InvalidRequestError if a bucket-key column gets a type that changes the buckets of
+    rows.
 
-    Existing rows remain in their buckets, and conditions would not find them in the new ones.
+    Existing rows remain in their buckets, so a search in the new buckets would not find them.
     """
     options = schema.table_options
     if len(path) > 1 or path[0] not in (options.bucket_key or ()):

@@ -17,8 +17,8 @@ _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
     """Return a text for each difference between ``schema`` and ``wanted``, a new table.
 
-    The primary key, the partition columns and the options are compared if ``wanted`` sets them.
-    Columns outside the keys are not compared.
+    The primary key, the partition columns and each option are compared only if ``wanted`` sets
+    them. Columns outside the keys are not compared.
     """
     options = dict(wanted.options)
     keys = {

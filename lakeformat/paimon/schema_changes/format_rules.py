@@ -34,7 +34,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """Texts that name the options for one kind of file in errors, such as ``'file.format'``."""
+    """The keys of the two options for one kind of file, as errors show them: ``'file.format'``."""
 
     format: str
     compression: str

@@ -27,15 +27,17 @@ def require_order(
     results: Sequence[StagedResult[CommitMessage]],
     address_of: Callable[[str], str],
 ) -> None:
-    """Raise InvalidRequestError if rows of one bucket may have the same sequence numbers.
+    """Raise InvalidRequestError if it is unknown which rows of a bucket are newer.
 
-    That happens if two results, or a result and a later commit, wrote to the same bucket. Raise the
-    error also if later commits are unknown: because snapshots have expired since a result was
-    staged, or because a rollback deleted the snapshot on which it was staged.
+    Sequence numbers show which rows are newer. Two results, or a result and a later commit, may use
+    the same numbers in a bucket. So the error is raised if both wrote to the same bucket. The error
+    is also raised if a later commit is unknown: because its snapshot has expired, or because a
+    rollback deleted the snapshot on which a result was staged.
 
-    In a table with ``sequence.field``, the columns of this option show which row is newer. Such a
-    table raises the error only if two results have new keys of one dynamic bucket. A table without
-    buckets needs no order. ``address_of`` returns the address of a result by its name.
+    With ``sequence.field``, columns show which rows are newer. Then the error is raised only if two
+    results have new keys of one dynamic bucket. A table without buckets needs no order.
+
+    ``address_of`` returns the address of a result by its name.
     """
     if is_unaware(handle):
         return

@@ -118,9 +118,9 @@ class _Group:
         return pa.array(known, pa.int64())
 
     def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
-        """Return, for each file, the value in ``bounds`` of a column of the table, as text.
+        """Return the bound of a column in each file, as text; null if a file has no such bound.
 
-        A value is null if the file has no such bound. All values are null if one of them cannot be
+        ``bounds`` has the lower or the upper bounds. All results are null if one bound cannot be
         cast to the current type.
         """
         position = self.covered.positions.get(field.id)

@@ -30,8 +30,7 @@ def begin(handle: TableHandle) -> Iterator[Position]:
     """Yield the position of the newest snapshot; for a table without commits, the start.
 
     This snapshot and all later ones are kept while the with block runs. Raise InvalidRequestError
-    if consumers keep changelogs only. They do so with ``consumer.changelog-only`` and options that
-    keep changelogs longer than snapshots.
+    if consumers keep changelogs, but no snapshots (``consumer.changelog-only``).
     """
     if handle.options.consumer_changelog_only and is_decoupled(handle.options):
         raise InvalidRequestError(

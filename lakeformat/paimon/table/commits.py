@@ -180,8 +180,8 @@ class TableCommits(TableReads):
         The commit may be of any kind. Raise CommitOutcomeUnknownError if it is found on a branch
         that was renamed or deleted after it was opened. If it is not found, raise
         CommitUndecidableError if snapshots since its first attempt have expired. Raise
-        InvalidRequestError if a later commit of the same user is found instead, or if
-        ``commit.replaces`` names rows that cannot be replaced any more.
+        InvalidRequestError if a later commit of the same user is found instead, or if the rows of
+        ``commit.replaces`` cannot be removed any more (see ``CommitId``).
         """
         from lakeformat.paimon.commit.earlier_result import find_commit
 

@@ -50,13 +50,13 @@ class TableOrphans(TableReads):
         removed. The default is one day before the newest commit or, without a commit, one day ago.
         ``running_since`` is the start of the oldest write in progress. With it, the default is one
         day ago or five minutes before that start, the earlier of the two. Writes in progress have
-        unreferenced files. So an ``older_than`` within the last day, or later than five minutes
-        before ``running_since``, raises InvalidRequestError, unless ``allow_younger`` confirms that
-        no writer is active. An old file is kept if its writer also wrote a file that is not old
-        enough. The files of the messages ``in_use`` and files with unknown names are kept, too.
-        ``external_paths`` also checks external paths, where no other table may keep files.
-        ``on_progress`` is called with every file that is removed or, in a dry run, would be
-        removed.
+        unreferenced files. So an ``older_than`` within the last day raises InvalidRequestError. An
+        ``older_than`` that is later than five minutes before ``running_since`` raises it, too.
+        ``allow_younger=True`` skips this check: pass it only if no writer is active. An old file is
+        kept if its writer also wrote a file that is not old enough. The files of the messages
+        ``in_use`` and files with unknown names are kept, too. ``external_paths`` also checks
+        external paths, where no other table may keep files. ``on_progress`` is called with every
+        file that is removed or, in a dry run, would be removed.
 
         InvalidRequestError is raised if the table has no snapshot, tag or changelog, or if there
         are more than 100 orphans with more than ``max_share`` of the table's files or bytes. A dry

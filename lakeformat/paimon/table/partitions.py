@@ -184,9 +184,9 @@ class TablePartitions(TableReads):
         """Create the indexes of the options ``file-index.*`` for existing files.
 
         Indexes that no option requests any more are removed. Data files do not change. Files of
-        postponed rows are left out. ``force`` also rebuilds existing indexes. ``on_progress`` is
-        called with the number of files to change, and the number of finished files. Raise
-        InvalidRequestError if ``force`` is set, but no option requests an index. Raise
+        postponed rows (bucket -2) are left out. ``force`` also rebuilds existing indexes.
+        ``on_progress`` is called with the number of files to change, and the number of finished
+        files. Raise InvalidRequestError if ``force`` is set, but no option requests an index. Raise
         UnsupportedError for a table with ``row-tracking.enabled``.
         """
         from lakeformat.paimon.compact.partition_choice import Chosen

@@ -85,8 +85,8 @@ class TableReads:
     def contradictions(self, wanted: WantedTable) -> list[str]:
         """Return a text for each difference between this table and ``wanted``, a new table.
 
-        The primary key, the partition columns and the options are compared if ``wanted`` sets them.
-        Columns outside the keys are not compared.
+        The primary key, the partition columns and each option are compared only if ``wanted`` sets
+        them. Columns outside the keys are not compared.
         """
         from lakeformat.paimon.schema_changes.contradictions import contradictions
 

@@ -47,17 +47,18 @@ class TableRowChanges(TableReads):
         deletion vectors mark the rows if the table has ``deletion-vectors.enabled``; otherwise the
         files with such rows are rewritten.
 
-        The search is repeated if another commit changes the same files meanwhile, or the same
-        partitions of a table with a primary key. Without a repetition, rows that other writers add
-        meanwhile are kept. ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows
-        until these snapshots expire. With ``commit``, a delete that finds no row is published, too,
-        so that a retry finds this commit. ``conflict="transaction-order"`` searches the rows in
-        ``read_snapshot`` and keeps those whose key other commits have changed since; see ``write``.
+        Rows that other writers add during the search are kept. But the search is repeated, and also
+        finds these rows, if another commit changes the same files meanwhile. In a table with a
+        primary key, the search is repeated if another commit changes the same partitions.
+        ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows until these snapshots
+        expire. With ``commit``, a delete that finds no row is published, too, so that a retry finds
+        this commit. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and
+        keeps those whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is given without
-        transaction order, or transaction order without ``read_snapshot``. Raise UnsupportedError
-        for a table that numbers its rows (``row-tracking.enabled``), and if
-        ``partial-update.remove-record-on-sequence-group`` is set and a found row has no sequence.
+        Raise InvalidRequestError if ``where`` is None, and if ``read_snapshot`` and transaction
+        order are not given together. Raise UnsupportedError for a table that numbers its rows
+        (``row-tracking.enabled``), and if ``partial-update.remove-record-on-sequence-group`` is set
+        and a found row has no sequence.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 

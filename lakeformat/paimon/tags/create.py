@@ -258,8 +258,9 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
     for tag in read_tags(handle.storage, handle.layout):
         if tag.snapshot.id == origin.snapshot.id and period.start_of(tag.name) is not None:
             raise InvalidRequestError(
-                f"{name!r} is a name for automatic tags ('tag.automatic-creation'), and snapshot "
-                f"{tag.snapshot.id} of {handle.uri} already has one, {tag.name!r}: choose a name "
+                f"snapshot {tag.snapshot.id} of {handle.uri} already has the automatic tag "
+                f"{tag.name!r}, and {name!r} is a name for automatic tags, too "
+                "('tag.automatic-creation'). A snapshot has at most one of them. Choose a name "
                 "that is not a date or time, such as 'release-1'"
             )
 

@@ -118,7 +118,7 @@ def _chosen(
 
 @dataclass(slots=True)
 class _Deletion:
-    """Deletes tags, a few at a time; files that another tag needs are kept until its deletion."""
+    """Deletes tags in groups; files that a later group needs are deleted with that group."""
 
     handle: TableHandle
     deleter: Deleter
@@ -141,7 +141,8 @@ class _Deletion:
     def _delete_tag(self, tag: Tag) -> bool:
         """Delete a tag; return True if its snapshot exists, so that all files are kept.
 
-        If it does not exist, first write the file from which an interrupted deletion is finished.
+        If the snapshot does not exist, first write a file, so that a later call can finish an
+        interrupted deletion.
         """
         storage, layout = self.handle.storage, self.handle.layout
         is_live = self._is_live(tag)

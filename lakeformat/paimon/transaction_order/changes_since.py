@@ -66,8 +66,8 @@ class ChangesSince:
         return WrittenAsOf(self.base, ChangedKeys(self).among)
 
     def within(self, touches: Touches) -> ChangesSince:
-        """Return the changes with only the appends to partitions that ``touches`` selects; their
-        ``batches`` are empty.
+        """Return the changes with only the appends to partitions that ``touches`` selects, and
+        without ``batches``.
         """
         chosen = (files.filter(touches(files.partition.to_arrow())) for files in self.added)
         return replace(self, added=tuple(files for files in chosen if len(files)), batches=())

@@ -18,8 +18,8 @@ class ReaderCheck:
 
     reader: str
     outcome: Literal["equal", "differ", "failed", "known limit", "not installed", "not checked"]
-    """The result. ``known limit`` means that the reader cannot read tables of this kind: its error
-    or its wrong rows are not a fault of the table.
+    """The result. With ``known limit``, the reader cannot read tables of this kind, so its error or
+    its wrong rows are not a fault of the table.
     """
     rows: int | None = None
     """The number of rows that the reader returned; None if it did not read the table."""

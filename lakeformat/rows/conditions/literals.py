@@ -42,7 +42,9 @@ _WIDE = Context(prec=400)
 """A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
 OR_A_RANGE = ", or in a condition a range around it"
-"""The end of a message about a condition; the value of a partition cannot be a range."""
+"""The end of a message about a value in a condition. Messages about a partition leave it out,
+because the value of a partition cannot be a range.
+"""
 
 
 def has_literals(data_type: DataType) -> bool:

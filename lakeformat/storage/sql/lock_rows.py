@@ -122,9 +122,10 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Replace the time in the row by ``fresh`` if it is one of ``tokens``, and return True.
+        """Set the time in the row to ``fresh`` and return True, if the present time is one of
+        ``tokens``.
 
-        Return False if no row has one of these times.
+        Otherwise return False.
         """
         statement = text(
             f"UPDATE {LOCKS_NAME} SET acquired_at = {self._sql.token}"

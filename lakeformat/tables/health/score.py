@@ -11,9 +11,9 @@ as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
     rows_to_merge = ceil(40 - 40 * f * norm(deletes / R, 0.1))
     hidden_rows   = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-``Pending`` has the numbers of enough files and enough bytes. In Mixed tables an option sets the
-ratio 0.1, and 0.2 is twice that ratio. Each part is averaged over the partitions and rounded up.
-The sum of the parts is 100 if no file must be rewritten.
+``Pending`` has the values of ``enough files`` and ``enough bytes``. In Mixed tables, an option
+replaces the 0.1, and 0.2 is twice that value. Each part is averaged over the partitions and rounded
+up. The sum of the parts is 100 if no file must be rewritten.
 
 Points are subtracted for history that should have been deleted. ``u`` is the largest of three
 shares of such history: in all snapshots, in all changelogs, and in all bytes.

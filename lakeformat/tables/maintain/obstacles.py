@@ -43,12 +43,12 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return the remaining problems: of failed steps, of work that a step has left, of stalled
-    consumers, then ``reasons``.
+    """Return the remaining problems, but not those that a failed step or a stalled consumer
+    explains.
 
-    ``holders`` maps each stalled consumer to its problem. Each key names the consumer as the texts
-    of problems do: ``consumer 'x'``. ``reasons`` are the problems in the health report. A problem
-    that a failed step or a stalled consumer explains is left out.
+    The order is: failed steps, work that a step has left, stalled consumers, then ``reasons``, the
+    problems in the health report. ``holders`` has the problem of each stalled consumer, by the name
+    that texts of problems use, such as ``consumer 'x'``.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     stalled = [each for each in holders.values() if not any(e in each.finding for e in errors)]

@@ -97,9 +97,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
         Without ``commit`` the commit identity is derived from the names of the results. A repeated
-        call publishes nothing, and returns the report of the first call. If the snapshot of the
-        first call has expired, or without such a call, a missing result raises ``NotFoundError``. A
-        result whose discard has begun raises ``InvalidRequestError``.
+        call publishes nothing, and returns the report of the first call. A missing result raises
+        ``NotFoundError`` if no earlier call is found, for example because the snapshot of that call
+        has expired. A result whose discard has begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -165,10 +165,12 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def _find_elsewhere(
         self, messages: Sequence[MessageT]
     ) -> Callable[[Sequence[MessageT]], str | None]:
-        """Return a function that returns the reason why a discard must keep files of messages.
+        """Return a function that finds the reason why a discard must keep the files of some
+        messages.
 
-        The function is called with some of ``messages``, and returns None without a reason. Unlike
-        ``_where_published``, it finds what other branches, tags and changelogs need.
+        The argument of the function is a part of ``messages``; the result is None if there is no
+        reason. The function also knows the files that other branches, tags and changelogs need,
+        unlike ``_where_published``.
         """
         return lambda _: None
 

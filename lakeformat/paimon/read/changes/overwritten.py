@@ -56,11 +56,12 @@ def with_kept_files(
 ) -> list[ManifestEntry]:
     """Return the entries by which the changed buckets of an OVERWRITE snapshot are read.
 
-    ``changed`` are the snapshot's own entries; a file that was deleted and added again is left out.
-    ``live_files`` returns the files of some partitions in this snapshot. A rollback keeps files of
-    a bucket, but rows in these files can reappear or be hidden. So each kept file of a changed
-    bucket is returned as a DELETE and as an ADD entry. A bucket with other deletion vectors counts
-    as changed, too.
+    These are the entries in ``changed``, the snapshot's own, without files that were deleted and
+    added again. A rollback can keep a file of a changed bucket, but change the visible rows of the
+    file. So each kept file is also returned, as a DELETE and as an ADD entry. A bucket with other
+    deletion vectors counts as changed.
+
+    ``live_files`` returns the files of some partitions in this snapshot.
     """
     left = _unpaired(changed)
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)

@@ -105,8 +105,8 @@ class StateDiff:
     def by_bucket(self) -> list[StateDiff]:
         """Return one comparison for each bucket whose files or deletion vectors differ.
 
-        If keys may have moved to another bucket, the comparisons of all buckets for deleted keys
-        come first. Then a second comparison of each bucket follows for the other rows.
+        But if keys may have moved to another bucket, first return the comparisons that find the
+        deleted keys of all buckets. The comparisons that find the other rows follow.
         """
         with explaining_expiry(self.handle, self.before, self.after):
             old, new = self._states()
@@ -137,10 +137,10 @@ class StateDiff:
                             yield shaped
 
     def _passes(self, old: _StateFiles, new: _StateFiles) -> list[tuple[Side | None, _Place]]:
-        """Return the buckets to compare, in order, each with its value of ``StateDiff.only``.
+        """Return the bucket of each comparison, in order, with the value for ``StateDiff.only``.
 
-        With dynamic buckets, a key can move to another bucket or partition. Then the new row of the
-        key must not precede the deletion of its old row.
+        With dynamic buckets, a key can move to another bucket or partition. The new row of the key
+        must not precede the deletion of its old row. So the deleted keys of all buckets come first.
         """
         places = _changed(old, new)
         can_move = self.handle.options.bucket == UNAWARE_BUCKET and len(places) > 1

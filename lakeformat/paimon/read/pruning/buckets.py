@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skips buckets, and single files in the buckets of primary-key tables.
+"""Skips buckets and, in primary-key tables, single files of a bucket.
 
 The value of a column outside of the key is known only after the rows of a key are merged. So the
-bounds of this column exclude a single file only if each key is in one file.
+bounds of such a column exclude a single file only if no key is in several files.
 """
 
 from __future__ import annotations
