@@ -21,7 +21,7 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 
-__all__ = ["is_missing", "is_taken", "status_of", "translated"]
+__all__ = ["is_missing", "is_taken", "is_unknown_upload", "status_of", "translated"]
 
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
@@ -69,6 +69,11 @@ def is_taken(error: Exception) -> bool:
     On S3 also return True if another request is writing the object.
     """
     return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
+
+
+def is_unknown_upload(error: Exception) -> bool:
+    """Return True if the store does not know a multipart upload: it is completed or aborted."""
+    return isinstance(error, FileNotFoundError) and "NoSuchUpload" in str(error)
 
 
 def status_of(error: Exception) -> int | None:

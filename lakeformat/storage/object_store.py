@@ -21,6 +21,7 @@ from lakeformat.storage.conditional_writes import ConditionalWrites
 from lakeformat.storage.creation_proof import require_proof
 from lakeformat.storage.object_address import ObjectAddress
 from lakeformat.storage.object_client import ObjectClient, open_client
+from lakeformat.storage.object_errors import is_missing, is_unknown_upload
 from lakeformat.storage.object_input import RangeStream
 from lakeformat.storage.object_markers import (
     DIRECTORY_MARKER,
@@ -233,15 +234,47 @@ class ObjectStorage:
                 f"Cannot create {self.uri(key)}: the name is taken. Choose another name."
             )
         client = self.client
+        size: int | None = None
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            total = 0
+            for part in parts:
+                total += len(part)
+                yield part
+            size = total
+
         with client.asking("write", key):
-            client.api.put(
-                client.patient,
-                key,
-                parts,
-                use_multipart=True,
-                chunk_size=PART_BYTES,
-                max_concurrency=_PARALLEL_PARTS,
-            )
+            try:
+                client.api.put(
+                    client.patient,
+                    key,
+                    counted(),
+                    use_multipart=True,
+                    chunk_size=PART_BYTES,
+                    max_concurrency=_PARALLEL_PARTS,
+                )
+            except FileNotFoundError as error:
+                # A retry of the last request is refused if its own first attempt succeeded.
+                if not is_unknown_upload(error):
+                    raise
+                if size is None or self._size(key) != size:
+                    raise UnavailableError(
+                        f"Cannot write {self.uri(key)}: the store does not know the upload any"
+                        " more: another program or a lifecycle rule has aborted it. The file was"
+                        " not written. Retry."
+                    ) from None
+
+    def _size(self, key: str) -> int | None:
+        """Return the size of a file in bytes; None if it is missing."""
+        client = self.client
+        try:
+            size: int = client.api.head(client.patient, key)["size"]
+        except FileNotFoundError as error:
+            if not is_missing(error):
+                raise
+            return None
+        return size
 
 
 def _file_info(directory: str, item: Any) -> FileInfo:

@@ -50,6 +50,12 @@ class FaultyBucket:
         self.delete_status = 204
         self.etag_of_get: str | None = '"x"'
         """The answer to HEAD always has the ETag "x"."""
+        self.uploads: dict[str, dict[int, bytes]] = {}
+        """The parts of uploads that are not completed, by their keys."""
+        self.completions: list[bool] = []
+        """The next completions of uploads lose their answers: True if the upload is completed,
+        False if it is aborted.
+        """
         self.released = threading.Event()
         self.endpoint = ""
 
@@ -101,6 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         key, body = self._request()
+        query = parse_qs(urlsplit(self.path).query)
+        if "partNumber" in query:
+            self.served.uploads[key][int(query["partNumber"][0])] = body
+            self._answer(200, b"")
+            return
         status = self.served.put(key, body, self._lower_headers())
         if status is None:
             self.close_connection = True
@@ -145,17 +156,46 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_DELETE(self) -> None:
         key, _ = self._request()
-        self.served.objects.pop(key, None)
+        if "uploadId" in parse_qs(urlsplit(self.path).query):
+            self.served.uploads.pop(key, None)
+        else:
+            self.served.objects.pop(key, None)
         self._answer(self.served.delete_status, b"")
 
     def do_POST(self) -> None:
-        """S3's request to delete several objects."""
-        _, body = self._request()
+        """S3's requests to begin and complete an upload, and to delete several objects."""
+        key, body = self._request()
+        query = parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+        if "uploads" in query:
+            self.served.uploads[key] = {}
+            self._answer(
+                200,
+                f"<InitiateMultipartUploadResult><Bucket>lake</Bucket><Key>{key}</Key>"
+                f"<UploadId>{key}</UploadId></InitiateMultipartUploadResult>".encode(),
+            )
+            return
+        if "uploadId" in query:
+            self._complete(key)
+            return
         keys = re.findall("<Key>([^<]*)</Key>", body.decode())
         for key in keys:
             self.served.objects.pop(key, None)
         deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
         self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>".encode())
+
+    def _complete(self, key: str) -> None:
+        parts = self.served.uploads.pop(key, None)
+        if parts is None:
+            self._answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
+            return
+        is_lost = bool(self.served.completions)
+        if not is_lost or self.served.completions.pop(0):
+            self.served.objects[key] = b"".join(parts[number] for number in sorted(parts))
+        if is_lost:
+            self.close_connection = True
+        else:
+            found = b"<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
+            self._answer(200, found)
 
     def log_message(self, *arguments: object) -> None:
         """Not on the terminal of the tests."""

@@ -260,6 +260,36 @@ def test_a_repeat_that_meets_its_own_first_try_is_no_taken_name(storage, bucket)
     assert bucket.objects["data/1"] == b"rows"
 
 
+def write_large(storage, path: str, meanwhile=lambda: None) -> None:
+    with storage.open_output(path) as stream:
+        for letter in (b"a", b"b", b"c"):
+            stream.write(letter * PART_BYTES)
+        meanwhile()
+
+
+def test_an_upload_whose_last_answer_was_lost_is_complete(storage, bucket):
+    bucket.completions = [True]
+    write_large(storage, "large")
+    assert bucket.objects["large"] == b"".join(n * PART_BYTES for n in (b"a", b"b", b"c"))
+
+
+def test_an_upload_that_was_aborted_can_be_repeated(storage, bucket):
+    bucket.completions = [False]
+    with pytest.raises(UnavailableError, match=r"large: .*not know the upload.* Retry"):
+        write_large(storage, "large")
+    assert "large" not in bucket.objects
+    write_large(storage, "large")
+    assert len(bucket.objects["large"]) == 3 * PART_BYTES
+
+
+def test_an_aborted_upload_is_not_complete_because_of_a_smaller_file(storage, bucket):
+    bucket.completions = [False]
+    smaller = {"large": b"of another program"}
+    with pytest.raises(UnavailableError, match=r"The file was not written"):
+        write_large(storage, "large", lambda: bucket.objects.update(smaller))
+    assert bucket.objects["large"] == b"of another program"
+
+
 def test_a_file_is_written_without_conditions_where_there_are_none(storage, bucket):
     bucket.put_faults = [PutFault.NO_SUCH_CALL]
     with storage.open_output("data/1") as stream:
