@@ -16,6 +16,7 @@ class PutFault(Enum):
 
     LOST_ANSWER = "it is done, and the connection breaks before the answer"
     REFUSED_AFTER_SUCCESS = "it is done, and 412 is answered, as after a proxy's own repeat"
+    REFUSED = "412, nothing is done"
     CONFLICT = "409, nothing is done"
     BUSY = "503, nothing is done"
     BUSY_AFTER_SUCCESS = "503, although it is done"
@@ -29,6 +30,7 @@ _STATUS = {
     PutFault.BUSY: 503,
     PutFault.BUSY_AFTER_SUCCESS: 503,
     PutFault.REFUSED_AFTER_SUCCESS: 412,
+    PutFault.REFUSED: 412,
     PutFault.FORBIDDEN: 403,
     PutFault.NO_SUCH_CALL: 501,
 }

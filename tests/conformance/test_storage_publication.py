@@ -234,6 +234,21 @@ def test_a_store_that_does_not_answer_the_probe_is_asked_again(bucket, options):
     assert storage.create("s/1", b"x") is True
 
 
+def test_a_probe_that_is_refused_after_success_is_trusted(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    bucket.put_faults = [PutFault.REFUSED_AFTER_SUCCESS]
+    assert storage.create("s/1", b"first") is True
+    assert storage.create("s/1", b"second") is False
+    assert bucket.objects == {"s/1": b"first"}
+
+
+def test_a_store_that_refuses_a_free_name_is_not_trusted(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    bucket.put_faults = [PutFault.REFUSED]
+    with pytest.raises(UnsupportedError, match=r"refuses a conditional write of a free name"):
+        storage.create("s/1", b"first")
+
+
 @pytest.mark.parametrize("broken", ["ignores", "lies", "has none"])
 def test_under_a_lock_such_a_store_publishes(bucket, options, broken):
     break_conditions(bucket, broken)
