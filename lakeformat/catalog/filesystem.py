@@ -29,6 +29,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.storage.kept_directory import keep_directory
 from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
 from lakeformat.tables.table import offer_arguments
@@ -229,6 +230,7 @@ class FileSystemCatalog(Catalog):
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
         self._check_planned(name, plan)
+        keep_directory(*self._database_place(name.database))
         run_drop(self._storage, self._layout(name), plan, self._environment.new_id)
 
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
@@ -260,6 +262,7 @@ class FileSystemCatalog(Catalog):
                 f"cannot rename '{old}': table '{new}' exists in {self.location}. Choose another "
                 "name"
             )
+        keep_directory(*self._database_place(old.database))
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 
     def _is_half_moved(self, old: TableName, new: TableName) -> bool:

@@ -171,6 +171,12 @@ class ObjectStorage:
         for directory in reversed(missing):
             self.overwrite(f"{directory}/{DIRECTORY_MARKER}", b"")
 
+    def keep_directory(self, path: str) -> None:
+        """Write the marker of a directory if it is missing; see ``KeepsDirectories``."""
+        marker = f"{path}/{DIRECTORY_MARKER}"
+        if not self.exists(marker):
+            self.overwrite(marker, b"")
+
     def directory_exists(self, path: str) -> bool:
         """Return True if a file or a marker is below ``path``."""
         key, client = _key(path), self.client

@@ -160,6 +160,42 @@ def test_a_database_in_another_bucket_is_opened_with_the_same_options(
         catalog.rename_table("far.new", "near.orders", force=True)
 
 
+@pytest.mark.parametrize("format", ["paimon", "iceberg", "mixed"])
+def test_a_database_without_a_marker_outlives_its_last_table(bucket, options, format):
+    """Another program may have created it by writing a table."""
+    kind = "iceberg" if format == "mixed" else format
+    catalog = lake.open_catalog(WAREHOUSE, options=options, format=kind)
+    catalog.create_database("shop")
+    more = {"format": "mixed", "primary_key": ["id"]} if format == "mixed" else {}
+    catalog.create_table("shop.orders", COLUMNS, **more).write(pa.table({"id": [1]}))
+    for key in [key for key in bucket.objects if key.endswith("/.directory")]:
+        del bucket.objects[key]
+    catalog.drop_table("shop.orders", **({} if format == "paimon" else {"purge": True}))
+    assert catalog.list_databases() == ["shop"]
+    catalog.create_table("shop.orders", COLUMNS, **more)
+    catalog.drop_database("shop", cascade=True, **({} if format == "paimon" else {"purge": True}))
+    assert catalog.list_databases() == []
+
+
+def test_a_database_without_a_marker_outlives_the_rename_of_its_last_table(bucket, options):
+    catalog = lake.open_catalog(WAREHOUSE, options=options)
+    catalog.create_database("shop")
+    catalog.create_database("other")
+    catalog.create_table("shop.orders", COLUMNS)
+    del bucket.objects["wh/shop.db/.directory"]
+    catalog.rename_table("shop.orders", "other.orders", force=True)
+    assert catalog.list_databases() == ["other", "shop"]
+    assert catalog.list_tables("shop") == []
+
+
+def test_a_database_with_a_marker_is_not_marked_again(bucket, options):
+    catalog = lake.open_catalog(WAREHOUSE, options=options)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    catalog.drop_table("shop.orders")
+    assert bucket.puts("shop.db/.directory") == 1
+
+
 def test_equal_schemas_do_not_make_another_table_a_copy_of_ours(options):
     at_one_time = replace(lake.Environment(), now_millis=lambda: 1_700_000_000_000)
     catalog = lake.open_catalog(WAREHOUSE, options=options, environment=at_one_time)

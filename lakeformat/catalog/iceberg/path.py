@@ -42,6 +42,7 @@ from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.storage.kept_directory import keep_directory
 from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.storage.move_directory import MovesDirectories, mover
 from lakeformat.tables.parallel import in_parallel
@@ -163,6 +164,7 @@ class PathMetastore(Metastore):
             return
         if not is_meant(root):
             raise changed_meanwhile(name)
+        keep_directory(storage, self._directory(name.database))
         for info in storage.list(root):
             # Metadata is deleted last: until then the directory is a table.
             if info.name != METADATA:
