@@ -216,6 +216,28 @@ def test_the_markers_of_hadoop_are_directories_and_can_be_removed(s3_bucket, s3_
     assert keys(s3_client, s3_bucket) == ["wh/", "wh/other.db/"]
 
 
+def fail_to_connect(**options) -> None:
+    raise OSError("curlCode: 7, Couldn't connect to server")
+
+
+@pytest.mark.parametrize("client", ["fails, as behind a proxy", "is not built"])
+def test_the_markers_of_hadoop_are_removed_without_the_client_of_arrow(
+    s3_bucket, s3_client, s3_options, monkeypatch, client
+):
+    for key in ("t/", "t/a/", "t/a=b c+%20é/", "t/a=b c+%20é/x/", "t2/", "u/"):
+        s3_client.put_object(Bucket=s3_bucket, Key=key, Body=b"")
+    s3_client.put_object(Bucket=s3_bucket, Key="t/kept/", Body=b"1")
+    if client == "is not built":
+        monkeypatch.delattr("pyarrow.fs.S3FileSystem")
+    else:
+        monkeypatch.setattr("pyarrow.fs.S3FileSystem", fail_to_connect)
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.create("t/file", b"1")
+    with pytest.raises(UnavailableError, match=r"an object is still there.* ends in a slash"):
+        storage.delete_directory("t")
+    assert keys(s3_client, s3_bucket) == ["t/kept/", "t2/", "u/"]
+
+
 def test_an_object_with_content_and_the_name_of_a_directory_is_reported(
     s3_bucket, s3_client, s3_options
 ):
