@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.mixed_stalled [COMMITS] [--java]`` upserts random keys into a table of each
 kind, in ``COMMITS`` commits. After each quarter of the commits it reads all rows of both tables;
-the rows must be equal. A second pair of tables gets only changes of one of eight nodes, which are
-hash buckets. It writes ``results/mixed_stalled.md``. With ``--java`` Iceberg's Java library reads
-the first table with equality deletes, too, and the report is ``results/mixed_stalled_java.md``.
+the rows must be equal. In a second pair of tables, only keys of one of eight hash buckets change.
+The report is ``results/mixed_stalled.md``. With ``--java`` Iceberg's Java library reads the first
+table with equality deletes, too, and the report is ``results/mixed_stalled_java.md``.
 """
 
 from __future__ import annotations

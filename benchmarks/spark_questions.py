@@ -50,8 +50,8 @@ class SparkQuestion:
 
 
 def read(data: Data) -> Iterator[Candidate]:
-    """Yield the ways to read all rows. A given schema only saves Spark the job that reads it from
-    the files.
+    """Yield the ways to read all rows. With a given schema, Spark does not first read the schema
+    from the files.
     """
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema

@@ -1,10 +1,10 @@
 """Compares this library on Spark with Spark alone: ``python -m benchmarks.spark_speed``.
 
-All questions share one session, ``local[2]``. All candidates of a question must give the same
-answer, except a floor: a candidate that does only a part of the work, and shows the best time that
-the other candidates could reach. Then they are timed in turns, round by round. CPU time is that of
-all processes that take part. Without a question, all are asked. A report of each is written to
-benchmarks/results.
+Asks the given questions, or all, in one session, ``local[2]``. A report of each question is written
+to benchmarks/results. First all candidates of a question must give the same answer. Then they are
+timed in turns, round by round; CPU time is that of all processes that take part. Some questions
+also have a floor: a candidate without an answer that does only a part of the work, and so shows the
+best possible time.
 
 Exit code: 0 all questions were answered, 1 the candidates of a question gave different answers.
 """

@@ -221,20 +221,21 @@ class CheckedArguments:
             )
 
     def _refuse_missing(self, name: str, before: object) -> None:
-        """Raise ``LakeArgumentError`` for an argument that is None after rendering, if ``before``
-        is a template or refers to the result of a task.
+        """Raise ``LakeArgumentError`` for an argument that became None when it was rendered.
+
+        ``before`` is its value before: a template, or the result of another task.
         """
         if is_template(before):
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument {name!r} renders to None, and the default of "
-                f"{name!r} means something else. Nothing was done. Correct the template, or use "
-                f"another task without {name!r} if you want the default"
+                f"task {self.task_id!r}: argument {name!r} renders to None. Nothing was done, "
+                f"because None would select the default of {name!r}. Correct the template. If you "
+                f"want the default, use another task without {name!r}"
             )
         for task, _ in sources_of(before)[:1]:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument {name!r} is None, because task {task!r} was "
-                f"skipped or has no such result, and the default of {name!r} means something else. "
-                "Nothing was done. Pass another value, or skip this task if there is none"
+                "skipped or has no such result. Nothing was done, because None would select the "
+                f"default of {name!r}. Pass another value, or skip this task"
             )
 
     def _check_subject(self) -> None:

@@ -22,8 +22,9 @@
 ``rewound``               True if the table was rolled back or recreated
 ========================  ==========================================================
 
-If all snapshots of a task's event have expired already, the event has only ``table``, the two ids,
-the two positions and ``missed``. For an Iceberg or Mixed table, the event then has no payload.
+If all snapshots of a task's event have expired already, the payload for a Paimon table has only
+``table``, the two ids, the two positions and ``missed``. For an Iceberg or Mixed table the event
+then has no payload.
 """
 
 from __future__ import annotations

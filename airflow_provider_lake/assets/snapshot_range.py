@@ -94,18 +94,22 @@ def snapshot_range(
     """Return the snapshots of a table that this run must read. If ``table`` is None, the table is
     the one whose events started the run.
 
-    The consumer is ``airflow.<dag_id>`` unless ``consumer`` names another. If ``airflow.<dag_id>``
-    is too long for a file name, it is shortened and ends with a hash. From the first run on,
-    snapshots that the consumer has not read do not expire. The first run starts at its first event.
-    Without events it starts at the first snapshot of the table, and fails if that has expired. If
-    no event has started a run, or a rollback has removed the snapshots of its events, the range
-    ends at the newest snapshot. A retry gets the same range; before Airflow 3.3 this holds only for
-    a range that ends at an event. Set ``max_active_runs=1`` on the DAG: only one run at a time is
-    supported.
+    ``consumer`` names the consumer that stores the progress of the DAG. Default:
+    ``airflow.<dag_id>``; a name that is too long for a file is shortened and ends with a hash. From
+    the first run on, snapshots that the consumer has not read do not expire. Set
+    ``max_active_runs=1`` on the DAG: only one run at a time is supported.
 
-    After a rollback that removed snapshots that the consumer has read, ``rewound`` is True until a
-    run acknowledges its range. The same holds for a recreated table if the event of a watcher
-    reports that it was recreated. Without this event the next run starts as a first run.
+    The first range begins with the snapshots of the run's events. Without events it begins with the
+    first snapshot of the table, and the run fails if that snapshot has expired. A later range
+    begins after the last acknowledged range.
+
+    A range ends with the newest event of the run. Without events, or if a rollback has removed the
+    snapshots of the events, it ends with the newest snapshot. A retry gets the same range; before
+    Airflow 3.3 only if the range ends with an event.
+
+    If a rollback has removed snapshots that the consumer has read, ``rewound`` is True until a run
+    acknowledges its range. If a watcher's event reports that the table was recreated, ``rewound``
+    is True, too. Without this event, the next run of a recreated table is like a first run.
 
     Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
     are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or

@@ -165,8 +165,9 @@ def refuse_watched(outlets: Iterable[Any]) -> None:
             other = asked.lake_conn_id != _DEFAULT_CONN_ID
             more = f", lake_conn_id={asked.lake_conn_id!r}" if other else ""
             raise ValueError(
-                f"{uri!r} cannot be an outlet, because its watcher sends its events: declare "
-                f"lake_asset({asked.name!r}{more}) as the outlet"
+                f"{uri!r} cannot be an outlet, because this asset has a watcher, which already "
+                "sends its events. Declare the asset without a watcher as the outlet: "
+                f"lake_asset({asked.name!r}{more})"
             )
 
 

@@ -13,14 +13,14 @@ _ENVIRONMENT = "EnvironmentVariablesBackend"
 
 
 def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
-    """Look up the connection in each secrets backend to detect failures; the result is not used.
+    """Raise an error if a secrets backend fails to look up the connection.
+
+    Airflow ignores the failure of a backend, and treats the connection as missing. A task would
+    then use a default, and so the wrong lake or the wrong Spark. With ``team``, only the connection
+    of that team is looked up.
 
     Raise ``InvalidRequestError`` for a variable of the environment that cannot be read, and
     ``UnavailableError`` if another backend failed.
-
-    Airflow ignores errors of a secrets backend and treats the connection as undefined. A task would
-    then use a default, and so the wrong lake or the wrong Spark. If ``team`` is given,
-    only the connection of that team is looked up.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 

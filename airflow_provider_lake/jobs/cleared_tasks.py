@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleared tasks: the first attempt after a recorded success does the work again.
 
-A task that commits ends with a record of its success in the directory of the table. A later attempt
-finds the record if the task was cleared, or if its run was deleted and created again. Such an
-attempt commits under the next identifier, so the work is done again. A retry finds the record only
-if Airflow did not get the report of the success. A retry after a failure finds no record and keeps
-its identifier, so its commit is published once.
+A task that commits ends with a record of its success in the directory of the table. If the task is
+cleared, or its run is deleted and created again, the next attempt finds the record. Unless
+``on_clear`` is ``skip``, this attempt commits under the next identifier, so the work is done again.
+
+A retry after a failure finds no record. It keeps the identifier, so its commit is published once. A
+retry finds a record only if Airflow did not get the report of the success.
 """
 
 from __future__ import annotations
@@ -97,10 +98,10 @@ class LakeRepeatedMixin(LakeJobMixin):
         """Return True if the task was cleared, or its run created again, after the recorded
         success.
 
-        A clear sets ``max_tries`` to the tries so far plus ``retries``. This may be the same number
-        if ``retries`` was lowered. A clear also increases the ``clear_number`` of the run, but so
-        does a clear of another task. ``max_tries`` minus ``retries`` decides both cases: it is the
-        number of tries before the last clear of this task.
+        A clear sets ``max_tries`` to the tries so far plus ``retries``, so a changed ``max_tries``
+        shows a clear. If ``retries`` was lowered, ``max_tries`` may be unchanged. Then the task was
+        cleared if two conditions are met: the run has a new ``clear_number``, and the tries before
+        the last clear (``max_tries`` minus ``retries``) include the recorded attempt.
         """
         mark, clears, stock = _mark_of(context), _clears_of(context), cast("Any", self)
         if mark is None or mark != record.mark or _is_of_another_run(record, context):
@@ -271,10 +272,10 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
 
 
 def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
-    """Return ``record``, which has no snapshot, with the snapshot that a later attempt published.
+    """Return ``record`` with the snapshot of its commit; unchanged if there is no snapshot.
 
-    That attempt had the same identity, and ended before it recorded its success. Without such an
-    attempt, return ``record`` unchanged.
+    A record of an attempt that published nothing has no snapshot. A later attempt with the same
+    identity may have published one, and ended before it recorded this.
     """
     from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
 
@@ -288,8 +289,9 @@ def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
 def _is_of_another_run(record: RunRecord, context: Context) -> bool:
     """Return True if the recorded success is of a deleted run that had the same id.
 
-    Without a clear, a run keeps its start. ``dag.test()`` replaces the run of a logical date, and
-    uses this date as the start of the new run.
+    The new run has a later start, or fewer clears. But two runs of ``dag.test()`` for the same
+    logical date have the same start. Then the run is new if this attempt is not later than the
+    recorded one.
     """
     run, clears = context["dag_run"], _clears_of(context)
     if clears is not None and record.clears is not None and clears < record.clears:

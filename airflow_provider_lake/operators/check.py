@@ -39,10 +39,10 @@ class LakeCheckOperator(LakeJobOperator):
 
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
-    :param replaces: with ``staged``: the number of the snapshot (in an Iceberg table its id) whose
-        rows the commit will replace, so that ``unique`` ignores these rows. Default: None. In
-        a cleared run the default is the snapshot that the ``LakeCommitOperator`` after this task
-        published before the clear, unless that operator has ``on_clear="force"``
+    :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
+        rows the commit will replace; ``unique`` ignores these rows. Default: the snapshot that the
+        ``LakeCommitOperator`` after this task published before the run was cleared. Without a
+        clear, or if that operator has ``on_clear="force"``, the default is None
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit
@@ -138,11 +138,11 @@ class LakeCheckOperator(LakeJobOperator):
         return None if found is None else found.snapshot_id
 
     def _commit_after(self) -> LakeCommitOperator | None:
-        """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
-        if there is none, or if several may be meant.
+        """Return the ``LakeCommitOperator`` that publishes the checked rows; None if there is none,
+        or if several may be meant.
 
-        That operator uses the result of this task, or of a task that staged the rows. If there is
-        no such operator, return the nearest ``LakeCommitOperator``.
+        Candidates are the operators after this task that use its result, or the staged results that
+        it checks. If there are none, all after this task are candidates. The nearest one is meant.
         """
         from airflow_provider_lake.operators.commit import LakeCommitOperator
 

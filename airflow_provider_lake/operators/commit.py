@@ -58,11 +58,11 @@ class LakeCommitOperator(LakeJobOperator):
                 raise
 
     def _refuse_other_results(self, reason: InvalidRequestError) -> None:
-        """Raise ``InvalidRequestError`` with the next step if the commit of this attempt was
-        published with other staged results.
+        """Raise ``InvalidRequestError``, with the next step, if this task has published other
+        staged results before.
 
-        An attempt that ended right after the commit left no record of it. The commit is recorded
-        now, so that a clear of the task publishes the new results in the next commit.
+        If the task ended before it recorded that commit, the commit is recorded now. Then a clear
+        of the task publishes the new results in the next commit.
         """
         from lakeformat import InvalidRequestError, RunRecord
 

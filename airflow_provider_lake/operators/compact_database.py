@@ -79,9 +79,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         return {"database": self.database}
 
     def _commit_id(self, context: Context) -> CommitId:
-        """Return an identity that a clear changes, so that a cleared task compacts again. A record
-        in the directory of one table cannot cover the work in all tables.
-        """
+        """Return an identity that a clear changes, so that a cleared task compacts again."""
         from lakeformat import CommitId
 
         clears = f"{context['dag_run'].clear_number}.{context['ti'].max_tries}"

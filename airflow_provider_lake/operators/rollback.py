@@ -65,9 +65,9 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        In the first attempt, ``first_try_millis`` is left out if ``first_try_head`` is unknown. It
-        would be the start of the run. A rollback of an Iceberg table by another task since then
-        would be taken for the rollback of this task.
+        If the first attempt does not know ``first_try_head``, its identity has no
+        ``first_try_millis``. With the start of the run as this time, a rollback of an Iceberg table
+        by another task since the start would be taken for this one.
         """
         commit = super()._commit_id(context)
         is_first = context["ti"].try_number == 1 and self._kept is None

@@ -47,10 +47,11 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdvanced:
-    """The table has a commit after ``after_snapshot``, not earlier than ``since_millis``. The kind
-    of the commit is in ``kinds``; with ``changelog``, a commit of any kind counts if it has
-    changelog rows. If ``after_snapshot`` is no longer in the history of the table, the newest
-    commit of the table counts, of any kind.
+    """The table has a matching commit after ``after_snapshot``, not earlier than ``since_millis``.
+
+    A commit matches if its kind is in ``kinds``; with ``changelog`` it matches if it has changelog
+    rows. If ``after_snapshot`` is no longer in the history of the table, the newest commit matches,
+    of any kind.
     """
 
     after_snapshot: int | str = 0

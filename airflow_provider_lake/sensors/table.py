@@ -113,8 +113,8 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
     def _first_found(self) -> dict[str, Any] | None:
         """Check the table before a deferral; return the findings, or None.
 
-        If the check fails, ``soft_fail`` or ``never_fail`` skips the sensor. Airflow itself does
-        so only for a sensor that does not defer, and after a deferral.
+        If the check fails, skip the task if ``soft_fail`` or ``never_fail`` is set: before a
+        deferral Airflow does not do so itself.
         """
         try:
             return self._found()

@@ -40,9 +40,8 @@ def spark_connection(conn_id: str) -> Connection:
     """Return the Spark connection. If ``spark_default`` does not exist, return one that runs Spark
     on this machine.
 
-    Raises ``AirflowFailException`` for any other missing connection and for a wrong type. Raises
-    ``InvalidRequestError``, ``UnavailableError`` or ``ConnectionError`` if the lookup fails,
-    because Airflow's hook would then use ``yarn``, and log only one line.
+    Raises ``AirflowFailException`` for any other missing connection and for a wrong type. If the
+    lookup fails, raises ``InvalidRequestError``, ``UnavailableError`` or ``ConnectionError``.
     """
     try:
         connection = BaseHook.get_connection(conn_id)

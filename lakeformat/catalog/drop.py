@@ -185,10 +185,11 @@ def _hide(
 ) -> str | None:
     """Rename the directory of a table to a hidden name, and return its new path.
 
-    Return None if there is nothing left to rename, because an earlier attempt or another drop in
-    the database did it. If the directory has the schema of another table, or has a snapshot while
-    the plan is for a new table, the rename is undone and ``CommitConflictError`` is raised. Until
-    the check has ended, the directory has a name that no other drop deletes without the same check.
+    Return None if an earlier attempt or another drop has already renamed the directory.
+
+    After the first rename, the directory is checked. If it has another table than the plan, or if
+    a table that was new in the plan has a snapshot, the rename is undone and
+    ``CommitConflictError`` is raised. No other drop deletes the directory without this check.
     """
     if not (plan.identity or plan.is_new):  # nothing to check
         hidden = dropped_sibling(layout.root, new_id)

@@ -79,11 +79,11 @@ class FileSystemCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left, and report their names.
 
-        ``name`` is a database or a table ``database.table``; None repairs all databases. For a
-        table, only check that it exists. A missing database or table raises ``NotFoundError``.
+        ``name`` is a database; None repairs all databases. The report also names damaged tables:
+        the name of their directory, or of their database's directory, is not allowed.
 
-        A table is reported as damaged if the name of its directory, or of its database's directory,
-        is not allowed.
+        If ``name`` is a table ``database.table``, nothing is repaired: only check that the table
+        exists. A missing database or table raises ``NotFoundError``.
         """
         from lakeformat.catalog.repair_report import RepairReport
 

@@ -84,8 +84,9 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def _is_checked(storage: Storage, checking: str) -> bool:
-    """Return True if a ``checking_sibling`` has the table to drop; it is then renamed to its
-    ``dropped_path``.
+    """Rename a ``checking_sibling`` to its ``dropped_path``, and return True.
+
+    If it does not have the table to drop, log a warning and return False.
     """
     identity = checking.rpartition("/")[2].removeprefix(_CHECKING).partition("-")[0]
     at_once = mover(storage)

@@ -136,9 +136,10 @@ def _iceberg_table(
 
 
 def _require_not_renamed(storage: Storage, root: str, change: str, database: str) -> None:
-    """Raise ``UnsupportedError`` for a base store whose change store is not surely ``change``.
+    """Raise ``UnsupportedError`` if a base store names another change store than the one beside it.
 
-    A catalog renames a table without its directory, so ``change`` may belong to another table.
+    The store beside it is the directory ``<root>_change_``. A catalog renames tables without their
+    directories, so either store may be the right one.
     """
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 
@@ -173,9 +174,9 @@ def alter_table_at(
 
     if external_paths_in(changes):
         raise InvalidRequestError(
-            f"cannot set external paths of {location}: it was opened by its directory, and only a "
-            "catalog can check that no other table uses them. Name the table 'database.table' in "
-            "its catalog (`lake --warehouse`)"
+            f"cannot set external paths of {location}: the table was opened by its directory, and "
+            "only a catalog can check that no other table uses these paths. Open the table by its "
+            "name 'database.table' in its catalog (`lake --warehouse`)"
         )
     storage, root = open_storage(location, options)
     layout, there = TableLayout(root, branch), within(storage, root)

@@ -101,7 +101,7 @@ class CatalogPlaces(ABC):
     ) -> None:
         """Finish an interrupted drop of the table ``name``, unless ``dry_run`` is True.
 
-        Raise ``AlreadyExistsError`` if ``name`` is a view, or if an interrupted rename needs it.
+        Raise ``AlreadyExistsError`` if ``name`` is a view, or is used by an interrupted rename.
         """
 
     def _not_listed(self, name: TableName) -> NotFoundError:

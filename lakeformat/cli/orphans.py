@@ -225,11 +225,10 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> None:
-    """Raise ``InvalidRequestError`` if a drop of Paimon table ``name`` would be refused for its
-    external paths.
+    """Raise ``InvalidRequestError`` if the external paths of a Paimon table are not its own alone.
 
-    Without this check, files of another table in these paths could be deleted as orphan files of
-    ``name``.
+    Otherwise files of another table in these paths could be deleted as orphan files. A drop of the
+    table is refused for the same reason.
     """
     if not isinstance(catalog, lake.Catalog):
         return  # the tables themselves refuse external paths

@@ -79,13 +79,15 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Restore the rows of an earlier snapshot. To undo this (not possible after --cut-history),
-    roll a Paimon table back to the snapshot that was the newest; in an Iceberg table, create a
-    branch from that snapshot and run `lake branch fast-forward`. Not for Mixed tables.
+    """Restore the rows of an earlier snapshot. Not for Mixed tables.
 
-    A Paimon table gets a new snapshot with these rows, and all snapshots are kept. With
-    --cut-history the newer snapshots are deleted; the command asks first. In an Iceberg table the
-    branch moves back to the earlier snapshot, and the newer ones are kept until they expire.
+    A Paimon table gets a new snapshot with these rows, and all snapshots are kept. To undo the
+    rollback, roll back to the snapshot that was the newest before. With --cut-history the newer
+    snapshots are deleted, after a question; this cannot be undone.
+
+    In an Iceberg table the branch moves back to the earlier snapshot, and the newer ones are kept
+    until they expire. To undo the rollback, create a branch from the snapshot that was the newest,
+    and run `lake branch fast-forward`.
 
     An example: lake rollback shop.orders --tag v1 --dry-run
     """

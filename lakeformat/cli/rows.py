@@ -237,8 +237,8 @@ def _asked(limit: int | None, form: Form) -> int | None:
 
 
 def _window_end(table: Any, text: str) -> int | str | datetime:
-    """Return the int or the datetime in ``text``. Any other text, and the name of a tag, are
-    returned unchanged.
+    """Return ``text`` as an int or a datetime. The name of a tag, even if it looks like a number,
+    and any other text are returned unchanged.
     """
     try:
         end = int(text) if text.isdecimal() else datetime.fromisoformat(text)

@@ -50,11 +50,10 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the name by which the writer of ``file_format`` knows ``compression``, a name from the
-    table options.
+    """Return the name of a compression in the writer of ``file_format``.
 
-    If the format lacks the compression, return the name of a similar one; if the format has no
-    similar one, the name of zstd.
+    ``compression`` is its name in the table options. If the format lacks the compression, return
+    the name of a similar one, or else of zstd.
     """
     known = CODECS[file_format]
     alike = next((names for names in _ALIKE if compression in names), ())

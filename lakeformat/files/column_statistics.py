@@ -81,11 +81,10 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
 
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
-    """Return the parts of exact statistics that ``mode`` keeps; bounds of texts and bytes are cut
-    to ``mode.length``.
+    """Return the parts of exact statistics that ``mode`` keeps.
 
-    Both bounds are left out if the maximum is longer than that and ``cut_upwards`` finds no bound
-    for it.
+    Bounds of texts and bytes are cut to ``mode.length``. If the maximum has no bound of this
+    length, both bounds are left out.
     """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS

@@ -224,8 +224,8 @@ def _has_files(
 ) -> bool:
     """Return True if all files of the entries are live in the head of the branch.
 
-    Then an earlier cherry-pick added them, or the branch once had the snapshot. The snapshots that
-    show this have expired. Raise ``InvalidRequestError`` if only some of the files are live.
+    Then the snapshot was published before, although the history of the branch no longer shows it.
+    Raise ``InvalidRequestError`` if only some of the files are live.
     """
     paths = {one_spelling(path): path for path in files_of(entries.values())}
     data = base.manifests.filter(pc.equal(base.manifests.column("content"), DATA))

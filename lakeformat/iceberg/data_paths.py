@@ -40,8 +40,7 @@ _checked: set[tuple[Location, ExternalRoots, str, str | None]] = set()
 def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
     """Raise ``InvalidRequestError`` if new data files would be in the directory of another table.
 
-    Another program, or a connection without external roots, can have set a path outside of the
-    table's directory. Such a path is checked once in this process.
+    A path is checked once in this process, because another program may have set it.
     """
     properties = metadata.properties
     own = properties.get(METADATA_PATH)
@@ -58,13 +57,12 @@ def refuse_data_in_tables(
     metadata_path: str | None,
     uuid: str | None,
 ) -> None:
-    """Raise ``InvalidRequestError`` if ``properties`` name a directory for data files in the
-    directory of another table, whose orphan removal would delete these files.
+    """Raise ``InvalidRequestError`` if ``properties`` place data files in the directory of another
+    table, whose orphan removal would delete them.
 
-    ``metadata_path`` is the table's property ``write.metadata.path``, and ``uuid`` its id. Former
-    directories of the table have the same id, so they do not count as another table. Only these
-    directories are read: those that an external root allows, and those at or below the directory
-    two levels above the table, where a catalog usually has its tables.
+    ``metadata_path`` is the table's property ``write.metadata.path``. A directory with metadata of
+    the same ``uuid`` is a former directory of this table, not another table. Only directories below
+    an external root, or below the usual place of the warehouse, are checked.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
@@ -112,8 +110,7 @@ def _table_above(
 def _is_table(storage: Storage, directory: str, own_uuid: str | None) -> bool:
     """Return True if a directory has metadata of a table, except metadata of table ``own_uuid``.
 
-    A table is not read through a link, so a directory with a link instead of metadata is not a
-    table.
+    A link to a directory of metadata does not count.
     """
     path = f"{directory}/{METADATA}"
     if is_link(storage, path):

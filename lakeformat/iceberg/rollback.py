@@ -140,12 +140,13 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log shows this. Only its entries since the first attempt began count. If
-    the log has the head of that attempt, entries before the first one of this head do not count.
-    Other branches have no log. Their result is True if all ``newer`` snapshots were committed after
-    the first attempt began, and none of them was the head when it began. Then the branch was at the
-    target just before the oldest of these snapshots. Return False if the time of the first attempt
-    is unknown.
+    For main, the snapshot log must show a move to the target since the first attempt began. If the
+    log has the head of that attempt, only later entries count.
+
+    Other branches have no log. There all ``newer`` snapshots must have been committed after the
+    first attempt began, and none of them may be the head of that attempt.
+
+    Return False if the time of the first attempt is unknown.
     """
     since = commit.first_try_millis
     if since is None:

@@ -623,7 +623,7 @@ MISTAKES = [
 
             LakeTagOperator(task_id="t", table="shop.orders", action="create", tag="v2", snapshot=publish())
         """,
-        "task 't': argument 'snapshot' is None, because task 'publish' was skipped or has no such result, and the default of 'snapshot' means something else. Nothing was done. Pass another value, or skip this task if there is none",
+        "task 't': argument 'snapshot' is None, because task 'publish' was skipped or has no such result. Nothing was done, because None would select the default of 'snapshot'. Pass another value, or skip this task",
     ),
     Mistake(
         "an overwrite of nothing",
@@ -635,7 +635,7 @@ MISTAKES = [
 
             LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", overwrite=mode())
         """,
-        "task 't': argument 'overwrite' is None, because task 'mode' was skipped or has no such result, and the default of 'overwrite' means something else. Nothing was done. Pass another value, or skip this task if there is none",
+        "task 't': argument 'overwrite' is None, because task 'mode' was skipped or has no such result. Nothing was done, because None would select the default of 'overwrite'. Pass another value, or skip this task",
     ),
     Mistake(
         "an expiry without an age",
@@ -647,7 +647,7 @@ MISTAKES = [
 
             LakeExpireSnapshotsOperator(task_id="t", table="shop.plain", older_than=age())
         """,
-        "task 't': argument 'older_than' is None, because task 'age' was skipped or has no such result, and the default of 'older_than' means something else. Nothing was done. Pass another value, or skip this task if there is none",
+        "task 't': argument 'older_than' is None, because task 'age' was skipped or has no such result. Nothing was done, because None would select the default of 'older_than'. Pass another value, or skip this task",
     ),
     Mistake(
         "an update of rows that were not read",
@@ -659,7 +659,7 @@ MISTAKES = [
 
             LakeUpdateOperator(task_id="t", table="shop.orders", set={"item": "'x'"}, where="id = 1", read_snapshot=read(), conflict="transaction-order")
         """,
-        "task 't': argument 'read_snapshot' is None, because task 'read' was skipped or has no such result, and the default of 'read_snapshot' means something else. Nothing was done. Pass another value, or skip this task if there is none",
+        "task 't': argument 'read_snapshot' is None, because task 'read' was skipped or has no such result. Nothing was done, because None would select the default of 'read_snapshot'. Pass another value, or skip this task",
     ),
     Mistake(
         "the result of a task in a list",

@@ -151,10 +151,7 @@ def _reason(error: Exception) -> str:
 
 
 def _without_login(text: str, request: PreparedRequest | None) -> str:
-    """Return ``text`` without the token of ``request``, which some services quote.
-
-    The service may have issued this token, so the token is not among the secret options.
-    """
+    """Return ``text`` with ``***`` for the token of ``request``, which some services quote."""
     sent = "" if request is None else request.headers.get("Authorization", "")
     login = str(sent).partition(" ")[2]
     return text.replace(login, "***") if login else text

@@ -59,10 +59,10 @@ class Metastore(ABC):
         """Return the names of the tables of a database."""
 
     def has_refused_paths(self, name: TableName, places: FilePlaces, new: TableMetadata) -> bool:
-        """Return True if ``new`` puts data files into the directory of another table, and table
-        ``name`` exists.
+        """Raise ``InvalidRequestError`` if a new table would have data files in the directory of
+        another table.
 
-        If ``new`` does so and table ``name`` does not exist, raise ``InvalidRequestError``.
+        But if table ``name`` exists, return True instead. Return False for allowed data files.
         """
         try:
             own = new.properties.get(METADATA_PATH)
@@ -120,10 +120,10 @@ class Metastore(ABC):
     ) -> None:
         """Remove a table from the list.
 
-        With ``purge`` also delete its files; but where ``deletes_files`` is False, the caller
-        deletes them. ``known`` is metadata of the table for which ``require_removable`` was called.
-        If ``name`` is another table by now, ``CommitConflictError`` is raised, and that table is
-        kept; a REST service does not check this.
+        With ``purge`` also delete its files; but if ``deletes_files`` is False, the caller deletes
+        the files. ``known`` is the earlier metadata of the table. If the table was recreated since,
+        ``CommitConflictError`` is raised, and the new table is kept; a REST service does not check
+        this.
         """
 
     def forget_leases(  # noqa: B027 - most metastores keep none

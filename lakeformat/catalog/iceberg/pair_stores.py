@@ -96,11 +96,11 @@ def base_store_of(metastore: Metastore, name: TableName) -> TableName | None:
 
 
 def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
-    """Return the tables that a drop of table ``name`` removes, in this order: the table and, if it
-    is a base store, its change store.
+    """Return the tables to drop for table ``name``: the table itself and then, if it is a base
+    store, its change store.
 
-    A crash between the two drops leaves a change store without a base store, which can be dropped
-    alone. If the base store names a table that is not its own change store, that table is kept.
+    The change store is last because it can be dropped alone after a crash. A table that a base
+    store names, but that is not its own change store, is not dropped.
 
     Raise ``UnsupportedError`` if ``name`` is a store of a Mixed-Hive table, or a change store
     ``<base>_change_`` whose base store exists. Raise ``CorruptTableError`` if the change store
@@ -124,9 +124,9 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "table '%s' is dropped without '%s', which it names as its change store, because '%s' is "
-        "not a readable change store with the same key, or another table uses it, too. If no table "
-        "uses '%s', drop it by its own name",
+        "table '%s' is dropped, but not '%s', which its metadata names as its change store: '%s' "
+        "is not a readable change store with the same key, or another table uses it, too. If no "
+        "table uses '%s', drop it by its own name",
         name,
         change,
         change,

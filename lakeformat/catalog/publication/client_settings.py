@@ -35,15 +35,14 @@ _CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 
 
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
-    """Return the checked options for a kind of catalog; ``given`` are the options of the
-    connection.
+    """Return the options of the client for a kind of catalog, from the connection and the table.
 
-    If ``given`` has options for this kind, only ``warehouse`` is taken from the table's options.
-    For a SQL catalog they always give only the name of the catalog.
+    ``given`` are the options of the connection. If ``given`` has options for this kind, the table's
+    options give only ``warehouse``. For a SQL catalog they give only the name of the catalog.
 
-    ``UnsupportedError`` is raised if no address is given, if the table gives another address than
-    ``given``, and for a credential in the table's options. It is also raised if ``given`` has
-    options for this kind, but only the table gives an address.
+    ``UnsupportedError`` is raised for a credential in the table's options, and if no address is
+    given. If ``given`` has options for this kind, it is also raised if the table has an address
+    that is not the one in ``given``.
     """
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())

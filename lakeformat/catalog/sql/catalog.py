@@ -289,7 +289,7 @@ class SqlCatalog(Catalog):
     def prepare_clone(self, name: str, *, dry_run: bool) -> None:
         """Finish an interrupted drop of the table ``name``, unless ``dry_run`` is True.
 
-        Raise ``AlreadyExistsError`` if ``name`` is a view, or if an interrupted rename needs it.
+        Raise ``AlreadyExistsError`` if ``name`` is a view, or is used by an interrupted rename.
         """
         target = parse_plain_name(name)
         self._refuse_view(target)

@@ -117,8 +117,7 @@ def _partition_type(key: str, text: str) -> pa.DataType:
 def partition_columns(schema: TableSchema, file: MigratedFile) -> dict[str, pa.Array]:
     """Return the value of each partition column for a file, as an array with one element.
 
-    A directory whose name is not a value of the column's type, or would be changed by the type,
-    raises ``InvalidRequestError``.
+    A directory name that the column's type cannot represent exactly raises ``InvalidRequestError``.
     """
     types = {field.name: field.type for field in schema.fields}
     found = {}
@@ -169,10 +168,10 @@ def _is_same_number(text: str, value: float, shown: str) -> bool:
 
 
 def partition_of(schema: TableSchema, file: MigratedFile) -> bytes:
-    """Return the encoded partition of a file. The directories ``p=1`` and ``p=01`` can be one
-    partition.
+    """Return the encoded partition of a file. Two directories, such as ``p=1`` and ``p=01``, may
+    have the same partition.
 
-    A directory whose name is not a value of the column's type raises ``InvalidRequestError``.
+    A directory name that the column's type cannot represent exactly raises ``InvalidRequestError``.
     """
     fields, columns = partition_fields(schema), partition_columns(schema, file)
     values = [values_from_arrow(columns[field.name], field.type)[0] for field in fields]

@@ -27,11 +27,10 @@ _COMPRESSIONS = [
 def numbers_at(
     data: Bytes, places: Positions
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], Positions]:
-    """Return the number at each position in ``places``, its size in bytes, and the indexes of
-    invalid numbers.
+    """Return three arrays: the number at each position in ``places``, the size of each number in
+    bytes, and the indexes in ``places`` of invalid numbers, which have more than 64 bits.
 
-    The indexes are those of ``places``. A number of more than 64 bits is invalid. Ten bytes from
-    each position on must be readable.
+    ``data`` must have ten bytes from each position on.
     """
     words = at_every_byte(data, "u8")[places]
     stops = ~words & _CONTINUES

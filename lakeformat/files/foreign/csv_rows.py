@@ -58,7 +58,8 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
 def has_empty_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> bool:
     """Return True if empty lines of a file are rows.
 
-    The file must have only one column. If an empty line means NULL, that column must be nullable.
+    They are rows only in a file with one column. If an empty line means NULL, they are rows only if
+    this column is nullable.
     """
     names = columns.names
     if dialect.header:

@@ -34,11 +34,11 @@ _SHOWN = 80
 
 
 def read_json(path: str, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with all ``columns`` that JSON can hold; a missing value is null,
-    even in a NOT NULL column: the caller must check for nulls.
+    """Yield the rows of a file, with all ``columns`` that JSON can hold.
 
-    Raise ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a
-    value that does not fit its column.
+    A missing value is null, even in a NOT NULL column, so the caller must check for nulls. Raise
+    ``InvalidRequestError``, with the row, for a key that is not in ``columns``, and for a value
+    that does not fit its column.
     """
     require_objects(path)
     if is_blank(path):

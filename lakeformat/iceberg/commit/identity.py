@@ -62,9 +62,10 @@ def find_commit(
     if newer is not None:
         raise InvalidRequestError(
             f"{commit} arrived after commit {newer.summary[_IDENTIFIER]} of the same user "
-            f"(snapshot {newer.snapshot_id} of {metadata.location}) and was not published now: the "
-            "identifiers of a user must ascend. If no earlier attempt has published its rows, "
-            "commit them with another user in the CommitId. Use a separate user for each run"
+            f"(snapshot {newer.snapshot_id} of {metadata.location}), but the identifiers of a user "
+            "must ascend. Nothing was published now. If the table does not have these rows from an "
+            "earlier attempt, commit them with another user in the CommitId. Use a separate user "
+            "for each run"
         )
     return None
 

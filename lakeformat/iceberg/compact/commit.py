@@ -75,8 +75,8 @@ class GroupCommits:
     def add(self, made: RewrittenUnit) -> None:
         """Add the rewritten group ``made`` to the waiting groups; commit these if they are enough.
 
-        A commit needs as many groups as the plan has, divided by ``most`` and rounded up. If
-        ``most`` is None, it needs all groups. ``finish`` commits the last groups.
+        Enough is the number of groups in the plan, divided by ``most`` and rounded up; all groups
+        if ``most`` is None. The last groups are left to ``finish``.
         """
         self._waiting.append(made)
         self.taken.append(made)

@@ -147,8 +147,8 @@ class _Copier:
     def finish(self) -> None:
         """Copy the remaining files into one file, or add them to ``left`` to be decoded.
 
-        They are copied only if all have equal footers and the same partition, and ``left`` is
-        empty. Otherwise all are decoded together, so that no small file remains.
+        Files with different footers or partitions cannot be copied into one file. If ``left`` has
+        files already, all are decoded together, so that no small file remains.
         """
         parts = [*self.parts.values()]
         if len(parts) == 1 and not self.left:

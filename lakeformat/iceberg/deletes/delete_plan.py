@@ -53,8 +53,8 @@ class DeletePlan:
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
-        """Return the delete files of ``file`` that are replaced; equality deletes only if
-        ``with_keys``.
+        """Return the delete files of ``file`` that are replaced: all if ``with_keys`` is True,
+        otherwise those without equality deletes.
         """
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 

@@ -120,11 +120,10 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 
 
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
-    """Apply equality deletes to data files of their partition, or of all partitions.
+    """Return a mask of the data files to which equality deletes apply.
 
-    ``is_data`` is a mask of the data files. A delete file is marked in ``dangling`` if no data file
-    of its partition is older. A delete file for all partitions is marked if no data file of the
-    table is older. Return a mask of the data files to which the deletes apply.
+    ``is_data`` is a mask of all data files. A delete file covers its partition, or all partitions.
+    If no data file that it covers is older, it is marked in ``dangling``.
     """
     is_equality = files.content == EQUALITY_DELETES
     deletes = np.flatnonzero(is_equality & ~files.is_everywhere)

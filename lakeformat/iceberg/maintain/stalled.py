@@ -51,9 +51,9 @@ def find_stalled(
     """Return the problem of each stalled consumer; the key is the text ``consumer '<id>'``.
 
     A consumer is stalled if it made no progress for a day, and has commits left to read. Consumers
-    whose next snapshot has expired are left out. A dry run also leaves out consumers that would be
-    deleted. If the expiry kept no snapshot for consumers, the result is empty. ``argument`` is the
-    table in commands.
+    whose next snapshot has expired are left out, and those that a dry run would delete. If the
+    expiry kept no snapshot for consumers, the result is empty. ``argument`` is the name of the
+    table for commands in the advice.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

@@ -142,9 +142,9 @@ def expire_step(
 ) -> StepReport:
     """Delete consumers as requested, call ``expire`` with them, and return the report of the step.
 
-    ``of_table`` are the consumers of the table, and ``argument`` is the table in commands. A dry
-    run deletes no consumer, but calls ``expire`` with those that it would delete. If ``refusal`` is
-    not None, ``expire`` is not called, and the reason in the report ends with ``refusal``.
+    ``expire`` gets the deleted consumers; in a dry run, those that would be deleted. If ``refusal``
+    is given, ``expire`` is not called, and ``refusal`` is in the report as the reason. ``argument``
+    is the name of the table for commands in the advice.
     """
     expired: list[ConsumerState] = []
     if request.expire_consumers is not None:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the files that a table needs, because its current or earlier metadata files refer to them.
 
-Files of earlier metadata files in the log are needed, too, because another program may make such a
-metadata file current again. Files of a staged result are needed until it is published or discarded,
-even if they are old. Another table may also have metadata files in the directory, for example after
-a rename if the old name was used again. Files that the metadata files and staged results of that
-table refer to are needed, too.
+Earlier metadata files count because another program may make one of them current again. Files of a
+staged result are needed until the result is published or discarded, even if they are old. The
+directory may also hold metadata files and staged results of another table, for example after a
+rename. The files of that table are needed, too.
 """
 
 from __future__ import annotations
@@ -98,11 +97,11 @@ class References:
         return segments in self._outside.get(segments[-1], ())
 
     def keep_metadata_files(self, may_become_current: Mapping[str, bool]) -> None:
-        """Add metadata files that may be needed, and the files to which they refer.
+        """Add metadata files that are needed, and the files to which they refer.
 
-        ``may_become_current`` has the path of each metadata file, and True if it may become current
-        again. Such a file is needed, and so is a file that another table wrote. If a file cannot be
-        read, only its path is added, and only if it may become current again.
+        The keys of ``may_become_current`` are the paths of metadata files. A file with the value
+        True is needed; with the value False, only a file of another table is needed. If a needed
+        file cannot be read, only its path is added.
         """
         storage = self.current.places.storage
         paths = [*may_become_current]

@@ -140,11 +140,12 @@ def find_orphans(
 ) -> OrphanSearch:
     """Find orphan files; files that the tables ``beside`` use are not orphans.
 
-    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``, and if an
-    unreferenced file may be one that the metadata names at another address. Raise
-    ``UnsupportedError`` if the property ``gc.enabled`` is false. Without ``dry_run``, raise
-    ``InvalidRequestError`` also if ``max_share`` does not allow the removal, and
-    ``UnsupportedError`` also if the table is read-only.
+    Raise ``InvalidRequestError`` for an age limit that needs ``allow_younger=True``. Raise it also
+    if the metadata names a file outside of the table that may be the same as an unreferenced file.
+    Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
+
+    Without ``dry_run``, also raise ``InvalidRequestError`` if ``max_share`` does not allow the
+    removal, and ``UnsupportedError`` if the table is read-only.
     """
     before = handle.load()
     require_gc(before.metadata)
@@ -167,8 +168,8 @@ def delete_orphans(
 ) -> OrphanReport:
     """Delete the orphan files of ``search``, except those to which a new commit refers.
 
-    A dry run deletes nothing. Raise ``InvalidRequestError`` if a later commit names one of the
-    files at another address; some files may then be deleted already.
+    A dry run deletes nothing. Raise ``InvalidRequestError`` if a new commit names a file outside of
+    the table that may be the same as an orphan file; some files may then be deleted already.
     """
     deleter = Deleter(dry_run=dry_run, on_progress=on_progress)
     orphans = search.orphans

@@ -27,9 +27,9 @@ _AT_A_TIME = 16
 
 @dataclass(slots=True)
 class SnapshotFiles:
-    """The manifests of some snapshots, and the live files of manifests that were not known before.
+    """The manifests of some snapshots, and the live files of manifests that are not yet known.
 
-    The error of a file that cannot be read is raised when its content is asked for.
+    If a file cannot be read, the method that returns its content raises the error.
     """
 
     _loaded: LoadedMetadata

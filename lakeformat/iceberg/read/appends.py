@@ -64,9 +64,8 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
     """Raise ``NotFoundError`` if a branch may have had a snapshot at the time ``millis``.
 
-    ``first`` is the oldest snapshot that is known to have been the newest one of the branch. The
-    error is raised if ``first`` or an ancestor is from that time or before, or if an ancestor has
-    expired.
+    ``first`` is the oldest known head of the branch. The error is raised if ``first`` or an
+    ancestor is from that time or before, or if an ancestor has expired.
     """
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:

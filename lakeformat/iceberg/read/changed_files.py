@@ -2,8 +2,8 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. A manifest of data files that both snapshots list is read only if the snapshots have
-different manifests of delete files.
+deletes. If both snapshots have the same manifests of delete files, the manifests of data files that
+they share are not read.
 """
 
 from __future__ import annotations

@@ -3,16 +3,15 @@
 staged results.
 
 The commit that renames or deletes a branch does not change these files. So a rename copies them
-before its commit, and deletes the old ones after it. If it crashes in between, the records of a
-branch that does not exist are left. They are deleted before a branch gets this name.
+before its commit, and deletes the old ones after it. A crash in between leaves records of a branch
+that does not exist. They are deleted before a branch gets this name.
 
-A record that its owner deletes between the first copy and the commit is left in the renamed branch.
-The rename does not delete it, because the record may also be missing for another reason. Another
-process may have just created a branch of the old name, which deletes the old records. Then the copy
-is the only one.
+A rename keeps its copy of a record even if the old record was deleted meanwhile. The reason may be
+that another process has created a branch of the old name, which deletes the old records. Then the
+copy is the only one.
 
 Records of earlier releases do not name their table. If another table has or had the same directory,
-a rename only copies them, and they are never deleted.
+such records are copied, but never deleted.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
         delete_left_records(handle, branch)
     except LakeError as error:
         _log.warning(
-            "%s: could not delete the records of the deleted branch %r (%s). They are deleted if a "
-            "branch of this name is created",
+            "%s: could not delete the records of the deleted branch %r (%s). No action is needed: "
+            "they are deleted when a branch of this name is created",
             handle.uri,
             branch,
             error,
@@ -64,8 +63,8 @@ def forget_branch(handle: TableHandle, branch: str) -> None:
 
 @contextmanager
 def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
-    """Copy the records of a branch to its new name, and delete the old ones after the ``with``
-    block, which commits the rename.
+    """Copy the records of a branch to its new name, before and after the ``with`` block, which
+    commits the rename. Then delete the old records.
     """
     loaded, copied = delete_left_records(handle, new), dict[str, bytes]()
     _copy(loaded, old, new, copied)

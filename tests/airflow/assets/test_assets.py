@@ -163,7 +163,7 @@ def test_advice_about_an_asset_fits_another_connection():
         "shop.orders", lake_conn_id="other", watchers=[AssetWatcher("commits", trigger)]
     )
     with pytest.raises(
-        ValueError, match=r"declare lake_asset\('shop.orders', lake_conn_id='other'\) as the outlet"
+        ValueError, match=r"as the outlet: lake_asset\('shop.orders', lake_conn_id='other'\)$"
     ):
         refuse_watched([watched])
     with pytest.raises(LakeArgumentError, match=r"write 'shop\.orders' instead of the asset's URI"):
@@ -174,7 +174,7 @@ def test_an_asset_with_watchers_is_told_of_by_no_task(orders):
     """Its watcher sees the commit of the task as well."""
     trigger = LakeSnapshotEventTrigger(table="shop.orders")
     watched = lake_asset("shop.orders", watchers=[AssetWatcher("commits", trigger)])
-    with pytest.raises(LakeArgumentError, match=r"declare lake_asset\('shop.orders'\)"):
+    with pytest.raises(LakeArgumentError, match=r"as the outlet: lake_asset\('shop.orders'\)"):
         LakeCompactOperator(task_id="t", table="shop.orders", outlets=[watched])
     assert LakeCompactOperator(task_id="t", table="shop.orders", inlets=[watched]).inlets
     write(orders, "a")
