@@ -2,9 +2,9 @@
 """Replaces one day's partition with that day's files; any day can be run again.
 
 Prerequisites: files such as ``incoming/orders/2024-01-31/part-1.csv`` with the columns ``id``,
-``item`` and ``price``, where the worker can read them. Change ``incoming`` when triggering, or
-here. The connection ``lake_default`` names the warehouse; without it, tables are in
-``./warehouse``.
+``item`` and ``price``, where the worker can read them. If a file has other columns, or a day has no
+file, the task fails and replaces nothing. Change ``incoming`` when triggering, or here. The
+connection ``lake_default`` names the warehouse; without it, tables are in ``./warehouse``.
 
 The idea: a run owns one partition and replaces it in one commit. To repair a wrong day, run it
 again; to repair a year:
@@ -57,7 +57,16 @@ with DAG(
             exist_ok=True,
         )
         columns = pa.schema([("id", pa.int64()), ("item", pa.string()), ("price", pa.int64())])
-        rows = ds.dataset(f"{folder}/{day}", format="csv", schema=columns).to_table()
+        files = ds.dataset(f"{folder}/{day}", format="csv", schema=columns)
+        if not files.files:
+            raise FileNotFoundError(f"{folder}/{day} has no file: no row was replaced")
+        for file in files.get_fragments():  # Arrow reads a missing column as NULL
+            if sorted(file.physical_schema.names) != sorted(columns.names):
+                raise ValueError(
+                    f"{file.path} has the columns {file.physical_schema.names}, not "
+                    f"{columns.names}: no row was replaced. Correct the file"
+                )
+        rows = files.to_table()
         rows = rows.append_column("dt", pa.array([day] * len(rows), pa.string()))
         report = table.write(rows, overwrite={"dt": day})
         published = {"snapshot_id": report.snapshot_id, "table": TABLE, "rows": report.rows}

@@ -429,6 +429,33 @@ def test_a_day_that_is_run_again_is_replaced_and_no_other(dags, catalog, tmp_pat
     assert [(row["dt"], row["price"]) for row in rows] == [("2024-01-31", 50), ("2024-02-01", 6)]
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"1.csv": "Id,item,Price\n1,tea,5\n"},
+        {"1.csv": "id;item;price\n1;tea;5\n"},
+        {"1.csv": "id,item\n1,tea\n"},
+        {"1.csv": "id,item,price\n1,tea,5\n", "2.csv": "id,item,price,note\n2,tea,5,x\n"},
+    ],
+)
+def test_a_day_with_a_wrong_file_or_without_a_file_is_not_replaced(dags, catalog, tmp_path, files):
+    dag, conf = dags["backfill_partitions"], {"incoming": str(tmp_path)}
+    folder = tmp_path / "2024-01-31"
+    folder.mkdir()
+    (folder / "1.csv").write_text("price,item,id\n5,tea,1\n")
+    run(dag, run_conf=conf)
+    (folder / "1.csv").unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+    again = dag.test(logical_date=MIDNIGHT, run_after=MIDNIGHT, run_conf=conf)
+
+    assert again.state == "failed"
+    rows = catalog.table("shop.daily_orders").scan().to_arrow().to_pylist()
+    assert rows == [{"id": 1, "item": "tea", "price": 5, "dt": "2024-01-31"}]
+
+
 def test_the_dedicated_compaction_works_when_something_is_due(dags, catalog):
     flink = catalog.create_table(
         "shop.orders",
