@@ -17,7 +17,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, get_origin
 
 from airflow_provider_lake.arguments.declared import LakeArgumentError, refuse_unknown
-from airflow_provider_lake.arguments.open_values import faults_of, is_open, is_template, sources_of
+from airflow_provider_lake.arguments.open_values import (
+    faults_of,
+    is_open,
+    is_template,
+    rendered_texts,
+    sources_of,
+)
 from airflow_provider_lake.arguments.values import fits, readings
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
 from airflow_provider_lake.compat import XComNotFound, is_resolved_later
@@ -183,7 +189,7 @@ class CheckedArguments:
             attribute = self._attribute_of(name)
             value, before = getattr(self, attribute), self._before.get(name)
             if before is not None:
-                self._refuse_none(name, hint, value)
+                self._refuse_none(name, hint, value, before)
             if value is None and name in self._never_missing:
                 self._refuse_missing(name, before)
             taken[name] = rendered_argument(self.task_id, name, hint, value, before=before)
@@ -206,19 +212,22 @@ class CheckedArguments:
             if taken[name] is None
         )
 
-    def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
+    def _refuse_none(self, name: str, hint: Any, value: Any, before: object) -> None:
         """Raise ``LakeArgumentError`` if a template has rendered a missing value as the text
-        ``None``.
+        ``None``, also inside a dict or list.
         """
-        if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
-            return
-        parts = value.split(".")[:2] if name in self._tables_named else [value]
-        if _NONE in parts:
-            raise LakeArgumentError(
-                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: the value that "
-                "its template uses is missing in this run. Correct the template, or give the "
-                "value a default"
-            )
+        found = rendered_texts(before, value)
+        if isinstance(value, str):
+            is_text = str in alternatives(hint) and not is_moment(hint)
+            found = iter([("", value)] if is_text else ())
+        for place, text in found:
+            parts = text.split(".")[:2] if name in self._tables_named else [text]
+            if _NONE in parts:
+                raise LakeArgumentError(
+                    f"task {self.task_id!r}: argument {name!r} renders to {text!r}{place}: the "
+                    "value that its template uses is missing in this run. Correct the template, or "
+                    "give the value a default"
+                )
 
     def _refuse_missing(self, name: str, before: object) -> None:
         """Raise ``LakeArgumentError`` for an argument that became None when it was rendered.

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_provider_lake.compat import is_resolved_later
 
-__all__ = ["faults_of", "has_template", "is_open", "is_template", "sources_of"]
+__all__ = ["faults_of", "has_template", "is_open", "is_template", "rendered_texts", "sources_of"]
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 # The whole result, and the XComs for the web pages.
@@ -57,6 +57,20 @@ def sources_of(value: Any) -> list[tuple[str, str]]:
         if is_resolved_later(each)
         for task, key in each.iter_references()
     ]
+
+
+def rendered_texts(before: Any, value: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the text that each template in ``before`` has rendered to in ``value``, after its place
+    for a message: the key of its dict.
+    """
+    if isinstance(before, dict) and isinstance(value, dict):
+        for key, each in before.items():
+            yield from rendered_texts(each, value.get(key), f" in {key!r}")
+    elif isinstance(before, list | tuple) and isinstance(value, list | tuple):
+        for template, each in zip(before, value, strict=False):
+            yield from rendered_texts(template, each, place)
+    elif is_template(before) and isinstance(value, str):
+        yield place, value
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from airflow.sdk.definitions.param import DagParam
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.arguments.open_values import is_open
 from airflow_provider_lake.compat import is_resolved_later
+from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
@@ -23,6 +24,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from airflow_provider_lake.operators.update import LakeUpdateOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from tests.airflow.contexts import task_context
 from tests.airflow.versions import AirflowFailException
@@ -522,12 +524,40 @@ def test_a_value_that_is_not_there_never_becomes_a_name(warehouse):
             waiting.execute(task_context())
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"set": {"price": "5", "note": "{{ value }}"}},
+        {"set": {"note": "x"}, "conf": {"spark.x": "1", "note": "{{ value }}"}},
+    ],
+)
+def test_a_missing_value_in_a_dict_is_not_written_as_the_text_none(warehouse, given):
+    update = LakeUpdateOperator(task_id="t", table="shop.orders", where="id = 1", **given)
+    update.render_template_fields({"value": None})
+    with pytest.raises(LakeArgumentError, match=r"renders to 'None' in 'note': the value that its"):
+        update.execute(task_context())
+
+
+def test_a_missing_value_in_a_list_in_a_dict_is_not_the_text_none(warehouse):
+    accepted = {"status": ["paid", "{{ value }}"]}
+    check = LakeCheckOperator(task_id="t", table="shop.orders", accepted_values=accepted)
+    check.render_template_fields({"value": None})
+    with pytest.raises(LakeArgumentError, match=r"renders to 'None' in 'status': the value that"):
+        check.execute(task_context())
+
+
 def test_what_is_written_down_as_none_is_a_name_like_another():
     task = LakeTagOperator(task_id="t", table="shop.None", action="delete", tag="None")
     task.render_template_fields({})
     task._take_rendered()
 
     assert task._given()["tag"] == "None"
+    values = {"note": "None", "price": "{{ value }}"}
+    update = LakeUpdateOperator(task_id="t", table="shop.orders", where="id = 1", set=values)
+    update.render_template_fields({"value": 5})
+    update._take_rendered()
+
+    assert update._given()["set"] == {"note": "None", "price": "5"}
 
 
 @pytest.mark.parametrize(
