@@ -36,6 +36,7 @@ class LakeExpirePartitionsOperator(LakeJobOperator):
 
     job = "expire_partitions"
     request = ExpirePartitionsRequest
+    _never_missing = (*LakeJobOperator._never_missing, "expiration_time", "max_num")
 
     def __init__(
         self,

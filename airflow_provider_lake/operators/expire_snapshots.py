@@ -38,6 +38,7 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
 
     job = "expire_snapshots"
     request = ExpireSnapshotsRequest
+    _never_missing = (*LakeJobOperator._never_missing, "retain_max", "retain_min", "limit")
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
 
     job = "remove_orphans"
     request = RemoveOrphansRequest
+    _never_missing = (*LakeJobOperator._never_missing, "running_since")
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from airflow_provider_lake.operators.check import LakeCheckOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
+from airflow_provider_lake.operators.expire_partitions import LakeExpirePartitionsOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
@@ -419,6 +420,25 @@ def test_a_native_template_that_renders_to_none_does_not_choose_the_default(ware
         )
     task.render_template_fields({"params": {"missing": None}})
     with pytest.raises(LakeArgumentError, match=f"argument '{name}' renders to None. Nothing"):
+        task.execute(task_context())
+
+
+@pytest.mark.parametrize(
+    ("operator", "name"),
+    [
+        (LakeExpireSnapshotsOperator, "limit"),
+        (LakeExpireSnapshotsOperator, "retain_min"),
+        (LakeExpireSnapshotsOperator, "retain_max"),
+        (LakeExpirePartitionsOperator, "expiration_time"),
+        (LakeExpirePartitionsOperator, "max_num"),
+        (LakeRemoveOrphansOperator, "running_since"),
+    ],
+)
+def test_a_missing_bound_does_not_delete_more(warehouse, operator, name):
+    with DAG("d", schedule=None, render_template_as_native_obj=True):
+        task = operator(task_id="t", table="a.b", **{name: "{{ params.none }}"})
+    task.render_template_fields({"params": {"none": None}})
+    with pytest.raises(LakeArgumentError, match=rf"argument '{name}' renders to None, and"):
         task.execute(task_context())
 
 
