@@ -43,10 +43,8 @@ OPTION_FIELDS: Mapping[str, str] = {
 
 ENGINES = ("auto", "python", "spark")
 
-# A uri may hold a password.
-_SECRET = re.compile(
-    r"(?i)^uri$|keyfile|sslkey|access[-_.]key|account[-_.]key|password|secret|token|credential"
-)
+# A uri may hold a password, and a header the login of a service.
+_SECRET = re.compile(r"(?i)^uri$|^header\.|keyfile|sslkey|account[-_.]key")
 _UNUSED_FIELDS = ("port", "login", "password", "schema")
 _KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *OPTION_FIELDS)
 
@@ -73,9 +71,7 @@ def read_connection(connection: Connection) -> LakeConnection:
     given = _fields(connection, name)
     options = _options(given, name)
     said_secret = _object(given.get("secret_options", {})) or {}
-    for key, value in options.items():
-        if key in said_secret or _SECRET.search(key):
-            _mask(value)
+    _mask_secrets(options, said_secret)
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
     if warehouse is None:
         raise _refusal(f"{name} has no warehouse: set it to a path or URI")
@@ -91,14 +87,18 @@ def read_connection(connection: Connection) -> LakeConnection:
     return LakeConnection(warehouse, options, engine, spark_conn_id)
 
 
-def _mask(value: str) -> None:
-    """Hide ``value`` in logs. If it is a URL, also hide its password, which an error may show
-    alone.
+def _mask_secrets(options: Mapping[str, str], said_secret: Mapping[str, Any]) -> None:
+    """Hide the values of secret options in logs. Of a URL also hide the password, which an error
+    may show alone.
     """
-    from lakeformat.storage.shown import secrets_in
+    from lakeformat.storage.shown import carries_secret, secrets_in
+    from lakeformat.types.secret_names import names_secret
 
-    for secret in (value, *secrets_in(value)):
-        mask_secret(secret)
+    for key, value in options.items():
+        is_secret = key in said_secret or _SECRET.search(key) or names_secret(key)
+        if is_secret or carries_secret(value):
+            for secret in (value, *secrets_in(value)):
+                mask_secret(secret)
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, get_args
+from urllib.parse import unquote_plus
 
 from airflow.sdk import BaseHook
 from airflow.sdk.log import mask_secret
@@ -33,10 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeIngestOperator"]
 
-_SECRET_NAME = re.compile(r"(?i)passw|secret|token|credential|private")
-# The last form is Oracle's: ``jdbc:oracle:thin:scott/tiger@//host``.
-_SECRET_URL = re.compile(
-    r"(?i)//[^/@?]*:[^@?]+@|[?;&]\s*\w*(passw|pwd|secret|token)\w*\s*=|:thin:[^@/]+/[^@]+@"
+# A password in a URL; SQLAlchemy also takes one with a ``?``; the last form is Oracle's:
+# ``jdbc:oracle:thin:scott/tiger@//host``.
+_LOGIN = re.compile(r"(?i)//[^/@?]*:[^@?]+@|^[\w+]+://[^:/@]*:[^@]+@|:(?:thin|oci):[^@/]+/[^@]+@")
+# Not paths such as ``credentials_path``. The last form is MySQL's: ``(host=h,password=…)``.
+_SECRET_PARAMETER = re.compile(
+    r"(?i)[?;&]\s*\w*(?:passw|passphrase|pwd|secret|token)\w*\s*="
+    r"|[?;&]\s*\w*(?:credentials?|(?:private|api|access)_?key)(?:_base64)?\s*="
+    r"|[(,]\s*(?:password\d?|passwd|pwd)\s*="
 )
 
 
@@ -295,14 +300,26 @@ def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
     """Raise ``LakeArgumentError`` for secrets: arguments are visible in the DAG, in the web
     interface and in logs.
     """
-    known = options if isinstance(options, dict) else {}  # else Airflow resolves it later
-    named = [name for name in known if _SECRET_NAME.search(name)]
-    if named or (isinstance(url, str) and _SECRET_URL.search(url)):
+    # Airflow resolves other values later.
+    named = _secret_names(options) if isinstance(options, dict) else []
+    if named or (isinstance(url, str) and _shows_secret(url)):
         what = f"source_options[{named[0]!r}]" if named else "jdbc_url"
         raise LakeArgumentError(
             f"task {task_id!r}: {what} would show a password in the web interface: put login and "
             "password into a connection, and name it with jdbc_conn_id"
         )
+
+
+def _secret_names(options: Mapping[str, str]) -> list[str]:
+    from lakeformat.types.secret_names import names_secret  # not in each parsed DAG
+
+    return [name for name in options if names_secret(name)]
+
+
+def _shows_secret(url: str) -> bool:
+    """Return True if the address of a SQL database has a password or a secret parameter."""
+    plain = unquote_plus(url)  # such as the parameters inside ``odbc_connect``
+    return _LOGIN.search(url) is not None or _SECRET_PARAMETER.search(plain) is not None
 
 
 def _login_of(conn_id: str) -> dict[str, str]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.types.secret_names import names_secret
 from lakeformat.types.types import AtomicType, DataField, TypeName
 from lakeformat.types.value_text import cast_text
 
@@ -17,7 +17,6 @@ __all__ = ["MOST_EXAMPLES", "example_texts"]
 MOST_EXAMPLES = 3
 _LONGEST = 40
 _HIDDEN = "***"
-_SECRET_NAME = re.compile(r"(?i)passw|pwd|secret|token|credential|private|api_?key")
 _TEXTS = (TypeName.CHAR, TypeName.VARCHAR)
 _BYTES = (TypeName.BINARY, TypeName.VARBINARY)
 
@@ -40,7 +39,7 @@ def example_texts(
 
 def _texts(column: pa.Array | pa.ChunkedArray, field: DataField) -> list[str]:
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if _SECRET_NAME.search(field.name):
+    if names_secret(field.name):
         return [_HIDDEN if valid else "NULL" for valid in pc.is_valid(values).to_pylist()]
     shown = [_shown(text, field) for text in _plain_texts(values, field)]
     return [text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..." for text in shown]

@@ -205,7 +205,10 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
         ({"uri": "postgresql://u:front@back-5@host/db"}, "back-5"),
         ({"uri": "postgresql://u:front-6:b@host/db"}, "front-6"),
         ({"uri": "postgresql://u:front/back-7@host/db"}, "front/back-7"),
+        ({"options": {"header.X-Key": "shown-10"}}, "shown-10"),
+        ({"options": {"oauth2-server-uri": "http://u:shown-11@host/x"}}, "shown-11"),
         ({"options": {"jdbc.uri-like": "open-5"}}, None),
+        ({"options": {"oauth2-server-uri": "http://host/x"}}, None),
     ],
 )
 def test_logs_hide_what_is_secret_whole_and_in_part(monkeypatch, extra, shown):

@@ -142,7 +142,17 @@ SHOWN = pytest.mark.parametrize(
         {"jdbc_url": "jdbc:sqlserver://host; accessToken = hush"},
         {"jdbc_url": "jdbc:postgresql://host/shop?ssl=true&sslpassword=hush"},
         {"jdbc_url": "jdbc:oracle:thin:reader/hush@//host:1521/shop"},
-        {"jdbc_url": "jdbc:postgresql://host/shop", "source_options": {"password": "hush"}},
+        {"jdbc_url": "postgresql://reader:hu?hush@host/shop"},
+        {"jdbc_url": "mssql+pyodbc:///?odbc_connect=SERVER%3Dhost%3BUID%3Dreader%3BPWD%3Dhush"},
+        {"jdbc_url": "bigquery://project?credentials_base64=hush"},
+        {"jdbc_url": "snowflake://reader@account/shop?private_key_passphrase=hush"},
+        {"jdbc_url": "jdbc:mysql://(host=host,user=reader,password=hush)/shop"},
+        {"jdbc_url": "jdbc:mysql://address=(host=host)(user=reader)(password=hush)/shop"},
+        {"jdbc_url": "jdbc:oracle:oci:reader/hush@shop"},
+        *(
+            {"jdbc_url": "jdbc:postgresql://host/shop", "source_options": {name: "hush"}}
+            for name in ("password", "PWD", "passphrase", "api_key", "accessKey", "Authorization")
+        ),
     ],
 )
 
@@ -204,6 +214,13 @@ def test_address_and_options_may_be_the_result_of_another_task(warehouse, contex
         "postgresql://reader@host:5432/shop",
         "jdbc:oracle:thin:@//host:1521/shop",
         "sqlite:////data/shop.db",
+        "postgresql://host:5432/shop?user=me%40corp",
+        "bigquery://project?credentials_path=/keys/a.json",
+        "jdbc:snowflake://account/?private_key_file=/keys/a.p8",
+        "jdbc:awsathena://;AwsCredentialsProviderClass=com.example.Provider",
+        "jdbc:hive2://host:10000/shop;auth=noSasl",
+        "jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(HOST=host))(SECURITY=(TOKEN_LOCATION=/t)))",
+        "jdbc:oracle:oci:@shop",
     ],
 )
 def test_an_address_without_a_password_is_taken(url):
