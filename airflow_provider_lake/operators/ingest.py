@@ -78,7 +78,7 @@ class LakeIngestOperator(LakeJobOperator):
         since the last run. Both tables must be Paimon tables
     :param consumer: required with ``source_table``: a name under which the source table stores the
         position of this task. The position moves after the rows are committed. The first run reads
-        all rows
+        all rows. Each target table needs its own consumer, also in mapped tasks
     :param jdbc_url: address of a SQL database: with engine ``python`` a URL of SQLAlchemy
         (``postgresql://host/db``), with ``spark`` one of JDBC (``jdbc:postgresql://host/db``)
     :param jdbc_table: required with ``jdbc_url``: the table or view; all of its rows are read
