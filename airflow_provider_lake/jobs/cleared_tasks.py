@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.job_requests.common import JobRequest
     from spark_jobs.runtime.job import JobResult, Outcome
 
-__all__ = ["LakeRepeatedMixin", "OnClear", "would_add_again"]
+__all__ = ["LakeRepeatedMixin", "OnClear", "replaced_snapshot", "would_add_again"]
 
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """The choice for a task that is cleared after a success: ``redo`` does the work again and deletes
@@ -243,6 +243,20 @@ def would_add_again(table: Table, *, is_ordered: bool) -> bool:
     if "replace_commit" in table.instead:
         return not table.replaces_repeated_rows
     return not is_ordered
+
+
+def replaced_snapshot(table: Table, first: CommitId) -> int | None:
+    """Return the number of the snapshot whose rows a redo of a task replaces; None if there is
+    none. ``first`` is the identity of the task before any clear.
+    """
+    record = table.find_run(first.user)
+    number = None if record is None else record.snapshot_id
+    if number is None or not table.numbers_snapshots:
+        return number
+    snapshot = table.snapshot(number)
+    # After a rollback, a commit of another user may have the number.
+    is_other = snapshot is not None and snapshot.commit_user != first.user
+    return None if is_other else number
 
 
 def _outcome_of(table: Table, snapshot_id: int) -> Outcome:

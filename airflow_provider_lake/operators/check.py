@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from airflow_provider_lake.arguments.open_values import is_open, sources_of
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
-from airflow_provider_lake.jobs.identity import TaskIdentity, commit_user
+from airflow_provider_lake.jobs.cleared_tasks import replaced_snapshot
+from airflow_provider_lake.jobs.identity import ONLY_COMMIT, TaskIdentity, commit_user
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.check import CheckRequest
 from spark_jobs.job_requests.common import Value
@@ -120,8 +121,11 @@ class LakeCheckOperator(LakeJobOperator):
 
     def _replaced_snapshot(self, context: Context) -> int | None:
         """Return the number of the snapshot that the ``LakeCommitOperator`` after this task has
-        published in an earlier attempt of this run; None if there is none, or if its rows are kept.
+        published in an earlier attempt of this run. Return None if there is none, if a rollback
+        removed it, or if its rows are kept.
         """
+        from lakeformat import CommitId
+
         task = self._commit_after()
         if task is None or self.render_template(task.on_clear, context) == "force":
             return None
@@ -134,8 +138,8 @@ class LakeCheckOperator(LakeJobOperator):
             task_id=task.task_id,
             map_index=ti.map_index if is_beside else -1,
         )
-        found = self.lake_hook.table(self.table).find_run(commit_user(commit, self.table))
-        return None if found is None else found.snapshot_id
+        first = CommitId(commit_user(commit, self.table), ONLY_COMMIT)
+        return replaced_snapshot(self.lake_hook.table(self.table), first)
 
     def _commit_after(self) -> LakeCommitOperator | None:
         """Return the ``LakeCommitOperator`` that publishes the checked rows; None if there is none,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 
 import pyarrow as pa
 import pytest
@@ -123,7 +124,9 @@ def test_a_mistake_is_found_although_the_staged_results_are_not_known_yet():
         )
 
 
-def test_rows_that_a_cleared_run_will_replace_are_no_repetition(orders, tmp_path):
+@pytest.fixture
+def run_of_three(orders, tmp_path):
+    """A run that stages, checks and publishes rows; from its second call on it is cleared."""
     with DAG("shop", schedule=None):
         unique = LakeCheckOperator(
             task_id="check", table="shop.orders", staged=["later"], unique=["id"]
@@ -131,22 +134,35 @@ def test_rows_that_a_cleared_run_will_replace_are_no_repetition(orders, tmp_path
         publish = LakeCommitOperator(task_id="publish", table="shop.orders", staged=["later"])
         unique >> publish
     contexts = {name: task_context(name) for name in ("land", "check", "publish")}
-    orders.write(pa.table({"id": [7], "status": ["new"]}))
+    calls = count()
 
     def run(rows):
+        for context in contexts.values() if next(calls) else ():
+            cleared(context)["ti"].try_number += 1
         publish.staged = unique.staged = [stage(tmp_path, rows, context=contexts["land"])]
         unique.execute(contexts["check"])
         publish.execute(contexts["publish"])
 
-    run("1,new\n")
-    for context in contexts.values():
-        cleared(context)
-    run("1,paid\n")
+    return run
+
+
+def test_rows_that_a_cleared_run_will_replace_are_no_repetition(orders, run_of_three):
+    orders.write(pa.table({"id": [7], "status": ["new"]}))
+    run_of_three("1,new\n")
+    run_of_three("1,paid\n")
     assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [1, 7]
-    for context in contexts.values():
-        cleared(context)
     with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=7"):
-        run("7,new\n")
+        run_of_three("7,new\n")
+
+
+def test_the_rows_of_another_writer_after_a_rollback_are_repetitions(orders, run_of_three):
+    orders.write(pa.table({"id": [100], "status": ["new"]}))
+    run_of_three("1,new\n")
+    orders.rollback(snapshot=1, as_latest=False)
+    orders.write(pa.table({"id": [7], "status": ["new"]}))  # snapshot 2, like the rows of the run
+
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=7"):
+        run_of_three("7,new\n")
 
 
 @pytest.fixture
