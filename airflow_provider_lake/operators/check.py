@@ -20,7 +20,6 @@ from spark_jobs.job_requests.common import Value
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from airflow_provider_lake.operators.commit import LakeCommitOperator
     from spark_jobs.job_requests.common import JobRequest
 
 __all__ = ["LakeCheckOperator"]
@@ -41,9 +40,10 @@ class LakeCheckOperator(LakeJobOperator):
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
     :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
-        rows the commit will replace; ``unique`` ignores these rows. Default: the snapshot that the
-        ``LakeCommitOperator`` after this task published before the run was cleared. Without a
-        clear, or if that operator has ``on_clear="force"``, the default is None
+        rows the commit will replace; ``unique`` ignores these rows. Default: None. In a cleared run
+        the default is the snapshot that the ``LakeCommitOperator`` after this task published before
+        the clear, unless that operator has ``on_clear="force"``. A mapped operator is found only if
+        its ``expand`` has one argument: the results of this task, also through other such tasks
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit
@@ -127,7 +127,10 @@ class LakeCheckOperator(LakeJobOperator):
         from lakeformat import CommitId
 
         task = self._commit_after()
-        if task is None or self.render_template(task.on_clear, context) == "force":
+        if task is None:
+            return None
+        on_clear = _commit_arguments(task).get("on_clear")
+        if self.render_template(on_clear, context) == "force":
             return None
         ti: TaskIdentity = context["ti"]
         group = task.get_closest_mapped_task_group()
@@ -136,38 +139,52 @@ class LakeCheckOperator(LakeJobOperator):
             dag_id=ti.dag_id,
             run_id=ti.run_id,
             task_id=task.task_id,
-            map_index=ti.map_index if is_beside else -1,
+            map_index=ti.map_index if is_beside or task.is_mapped else -1,
         )
         first = CommitId(commit_user(commit, self.table), ONLY_COMMIT)
         return replaced_snapshot(self.lake_hook.table(self.table), first)
 
-    def _commit_after(self) -> LakeCommitOperator | None:
-        """Return the ``LakeCommitOperator`` that publishes the checked rows; None if there is none,
-        or if several may be meant.
+    def _commit_after(self) -> Any:
+        """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
+        if there is none, or if several tasks or map indexes may be meant.
 
         Candidates are the operators after this task that use its result, or the staged results that
         it checks. If there are none, all after this task are candidates. The nearest one is meant.
         """
-        from airflow_provider_lake.operators.commit import LakeCommitOperator
-
-        tables = self.table, self._before.get("table")
+        tables = self.table, self._before.get("table", self.table)
         after = {
             task.task_id: task
             for task in self.get_flat_relatives(upstream=False)
-            if isinstance(task, LakeCommitOperator) and task.table in tables
+            if _commit_arguments(task).get("table") in tables
         }
         sources = {self.task_id, *(task for task, _ in sources_of(self._before.get("staged")))}
         users = {
             name: task
             for name, task in after.items()
-            if sources & {source for source, _ in sources_of(task.staged)}
+            if sources & {source for source, _ in sources_of(_commit_arguments(task)["staged"])}
         } or after
         nearest = [
             task
             for task in users.values()
             if not users.keys() & task.get_flat_relative_ids(upstream=True)
         ]
-        return nearest[0] if len(nearest) == 1 else None
+        if len(nearest) != 1:
+            return None
+        if nearest[0].is_mapped and not self._is_mapped_into(nearest[0]):
+            return None
+        return nearest[0]
+
+    def _is_mapped_into(self, task: Any) -> bool:
+        """Return True if each map index of ``task`` uses the result of the same map index of this
+        task, directly or through other mapped tasks.
+        """
+        while task.task_id != self.task_id:
+            mapped = _mapped_arguments(task)
+            sources = {source for source, _ in sources_of(mapped)}
+            if len(mapped) != 1 or len(sources) != 1:
+                return False
+            task = self.dag.get_task(sources.pop())
+        return True
 
     def execute(self, context: Context) -> Any:
         """Check the rows; push the result to XCom even if a check fails."""
@@ -193,3 +210,25 @@ class LakeCheckOperator(LakeJobOperator):
             if self.published is not None:
                 context["ti"].xcom_push(_RESULT_KEY, self.published)
             raise
+
+
+def _commit_arguments(task: Any) -> Mapping[str, Any]:
+    """Return the arguments of a ``LakeCommitOperator``, which may be mapped; empty for other
+    tasks.
+    """
+    from airflow_provider_lake.operators.commit import LakeCommitOperator
+
+    if isinstance(task, LakeCommitOperator):
+        return {name: getattr(task, name) for name in ("table", "staged", "on_clear")}
+    if task.is_mapped and issubclass(task.operator_class, LakeCommitOperator):
+        return {"staged": None, **task.partial_kwargs, **_mapped_arguments(task)}
+    return {}
+
+
+def _mapped_arguments(task: Any) -> dict[str, Any]:
+    """Return the arguments in ``expand`` of a task; empty if it is not mapped, or by
+    ``expand_kwargs``.
+    """
+    given = getattr(task, "op_kwargs_expand_input", None) or getattr(task, "expand_input", None)
+    lists = getattr(given, "value", None)
+    return lists if isinstance(lists, dict) else {}

@@ -7,7 +7,7 @@ from itertools import count
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import DAG, chain, task_group
+from airflow.sdk import DAG, chain, task, task_group
 
 from airflow_provider_lake.arguments.declared import LakeArgumentError
 from airflow_provider_lake.operators.check import LakeCheckOperator
@@ -25,13 +25,13 @@ def orders(catalog):
 def stage(tmp_path, rows, run="land", context=None):
     (tmp_path / "a.csv").write_text(f"id,status\n{rows}")
     source = str(tmp_path / "a.csv")
-    task = LakeIngestOperator(task_id=run, table="shop.orders", source=source, stage=True)
-    return task.execute(context or task_context(run))["staged"]
+    operator = LakeIngestOperator(task_id=run, table="shop.orders", source=source, stage=True)
+    return operator.execute(context or task_context(run))["staged"]
 
 
 def check(context=None, **checks):
-    task = LakeCheckOperator(task_id="check", table="shop.orders", **checks)
-    return task.execute(context or task_context("check"))
+    operator = LakeCheckOperator(task_id="check", table="shop.orders", **checks)
+    return operator.execute(context or task_context("check"))
 
 
 def test_good_rows_go_on_to_the_commit(orders, tmp_path):
@@ -241,3 +241,75 @@ def test_the_commit_is_found_if_the_name_of_the_table_is_a_template(cleared_run)
         check, publish = tasks_of(table="{{ params.table }}")
         check >> publish
     assert cleared_run(check, publish) == [1, 2]
+
+
+def mapped_tasks(into_commit, **of_commit):
+    """A mapped check, and a mapped commit that gets the results from ``into_commit``."""
+    given = {"table": "shop.orders"}
+    with DAG("shop", schedule=None):
+        check = LakeCheckOperator.partial(task_id="check", unique=["id"], **given).expand(
+            staged=[["a"], ["b"], ["c"]]
+        )
+        publish = LakeCommitOperator.partial(task_id="publish", **given, **of_commit).expand(
+            staged=into_commit(check.output)
+        )
+    return check, publish
+
+
+@pytest.fixture
+def cleared_mapped_run(orders, tmp_path):
+    """A cleared run of mapped tasks. The last file had the id 1, and now has the ids 1 and 2."""
+
+    def run(check, publish):
+        tasks = "land", "check", "publish"
+        contexts = {name: task_context(name, map_index=2) for name in tasks}
+        for rows in "1,new\n", "1,new\n2,new\n":
+            given = {"staged": [stage(tmp_path, rows, context=contexts["land"])]}
+            check.unmap(given).execute(contexts["check"])
+            publish.unmap(given).execute(contexts["publish"])
+            for context in contexts.values():
+                cleared(context)
+        return sorted(orders.scan().to_arrow()["id"].to_pylist())
+
+    return run
+
+
+@task
+def addresses(result):
+    return result["staged"]
+
+
+@task
+def shuffled(results):
+    return [each["staged"] for each in reversed(results)]
+
+
+@task
+def repeated(result, number):
+    return result["staged"]
+
+
+@pytest.mark.parametrize(
+    "into_commit",
+    [
+        lambda results: results.map(lambda result: result["staged"]),
+        lambda results: addresses.expand(result=results),
+    ],
+)
+def test_a_mapped_commit_replaces_the_rows_of_the_same_index(cleared_mapped_run, into_commit):
+    assert cleared_mapped_run(*mapped_tasks(into_commit)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "into_commit",
+    [shuffled, lambda results: repeated.expand(result=results, number=[1, 2])],
+)
+def test_a_mapped_commit_may_have_other_indexes_than_the_check(cleared_mapped_run, into_commit):
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=1"):
+        cleared_mapped_run(*mapped_tasks(into_commit))
+
+
+def test_rows_that_a_forced_clear_of_a_mapped_commit_keeps_are_repetitions(cleared_mapped_run):
+    tasks = mapped_tasks(lambda results: addresses.expand(result=results), on_clear="force")
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=1"):
+        cleared_mapped_run(*tasks)
