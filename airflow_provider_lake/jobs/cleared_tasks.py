@@ -245,18 +245,37 @@ def would_add_again(table: Table, *, is_ordered: bool) -> bool:
     return not is_ordered
 
 
-def replaced_snapshot(table: Table, first: CommitId) -> int | None:
+def replaced_snapshot(table: Table, first: CommitId, *, is_first_try: bool) -> int | None:
     """Return the number of the snapshot whose rows a redo of a task replaces; None if there is
     none. ``first`` is the identity of the task before any clear.
+
+    This may be a snapshot whose attempt ended before it recorded its success. In the first try of
+    a run nothing was published yet, so no snapshot is searched without a record.
     """
     record = table.find_run(first.user)
-    number = None if record is None else record.snapshot_id
+    if record is None:
+        return None if is_first_try else _snapshot_of(table, first)
+    if record.again_millis is not None:
+        again = _snapshot_of(table, _next_of(first, record))
+        if again is not None:
+            return again
+    number = record.snapshot_id
     if number is None or not table.numbers_snapshots:
         return number
     snapshot = table.snapshot(number)
     # After a rollback, a commit of another user may have the number.
     is_other = snapshot is not None and snapshot.commit_user != first.user
     return None if is_other else number
+
+
+def _snapshot_of(table: Table, commit: CommitId) -> int | None:
+    """Return the number of the snapshot of a commit; None if it is not found."""
+    from lakeformat import CommitUndecidableError, InvalidRequestError
+
+    with suppress(CommitUndecidableError, InvalidRequestError):
+        if (found := table.find_commit(commit)) is not None:
+            return found.snapshot_id
+    return None
 
 
 def _outcome_of(table: Table, snapshot_id: int) -> Outcome:
@@ -291,13 +310,10 @@ def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
     A record of an attempt that published nothing has no snapshot. A later attempt with the same
     identity may have published one, and ended before it recorded this.
     """
-    from lakeformat import CommitId, CommitUndecidableError, InvalidRequestError
+    from lakeformat import CommitId
 
     commit = CommitId(record.user, record.identifier, first_try_millis=record.began_millis)
-    with suppress(CommitUndecidableError, InvalidRequestError):
-        if (found := table.find_commit(commit)) is not None:
-            return replace(record, snapshot_id=found.snapshot_id)
-    return record
+    return replace(record, snapshot_id=_snapshot_of(table, commit))
 
 
 def _is_of_another_run(record: RunRecord, context: Context) -> bool:

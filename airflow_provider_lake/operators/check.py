@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from airflow_provider_lake.arguments.open_values import is_open, sources_of
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
 from airflow_provider_lake.jobs.cleared_tasks import replaced_snapshot
-from airflow_provider_lake.jobs.identity import ONLY_COMMIT, TaskIdentity, commit_user
+from airflow_provider_lake.jobs.identity import (
+    ONLY_COMMIT,
+    TaskIdentity,
+    commit_user,
+    first_try_millis,
+)
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.check import CheckRequest
 from spark_jobs.job_requests.common import Value
@@ -141,8 +146,16 @@ class LakeCheckOperator(LakeJobOperator):
             task_id=task.task_id,
             map_index=ti.map_index if is_beside or task.is_mapped else -1,
         )
-        first = CommitId(commit_user(commit, self.table), ONLY_COMMIT)
-        return replaced_snapshot(self.lake_hook.table(self.table), first)
+        first = CommitId(
+            commit_user(commit, self.table),
+            ONLY_COMMIT,
+            first_try_millis=first_try_millis(context["dag_run"]),
+        )
+        return replaced_snapshot(
+            self.lake_hook.table(self.table),
+            first,
+            is_first_try=context["ti"].try_number == 1,
+        )
 
     def _commit_after(self) -> Any:
         """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
