@@ -96,9 +96,9 @@ def migrate(
         bool,
         typer.Option(
             "--copy",
-            help="Copy all files. Default: use files in place; the table then owns them. This "
-            "needs --external-root DIRECTORY before `migrate`, and before each later command on "
-            "the table.",
+            help="Copy all files. Default: use files in place; the table then owns them. To use "
+            "files in place, write `lake --external-root DIRECTORY migrate`, and give this option "
+            "also to all later commands on the table.",
         ),
     ] = False,
     dry_run: DryRun = False,
