@@ -151,7 +151,7 @@ def _out_of_bounds(condition: ColumnTest, bounds: Bounds, data_type: AtomicType)
 
 
 def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
-    """Return, for each file, True if its bounds exclude all ``literals``; otherwise False."""
+    """Return, for each file, True if its bounds exclude all literals; otherwise False or null."""
     ordered = _in_order(literals, data_type)
     if ordered is None:
         return _nowhere(bounds)
@@ -160,7 +160,7 @@ def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicTy
     least, most = bounds.least, bounds.most
     if _is_floating(data_type):
         least, most = _without_nan(least), _without_nan(most)
-    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    known = _are_known(least, most)
     first, end = _places(pc.less, ordered, least), _places(pc.less_equal, ordered, most)
     return pc.and_(known, pa.array(first >= end))
 
@@ -207,8 +207,7 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
         least, most = _without_nan(least), _without_nan(most)
     [value] = values_to_arrow([literal], data_type)
     above, below = pc.greater(least, value), pc.less(most, value)
-    # A single bound is not reliable if the other one is unknown.
-    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    known = _are_known(least, most)
     match op:
         case Op.EQUAL:
             beyond = pc.or_(above, below)
@@ -228,6 +227,14 @@ def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa
             return _nowhere(bounds)
         known = pc.and_(known, pc.equal(bounds.nans, 0))
     return pc.and_(known, beyond)
+
+
+def _are_known(least: pa.Array, most: pa.Array) -> pa.Array:
+    """Return True for each file whose two bounds can be used; otherwise False or null.
+
+    A bound is not reliable if the other one is unknown, or if the lower one is above the upper one.
+    """
+    return pc.less_equal(least, most)
 
 
 def _is_floating(data_type: AtomicType) -> bool:

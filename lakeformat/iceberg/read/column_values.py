@@ -131,7 +131,20 @@ def _primitive(array: pa.Array, wanted: PrimitiveType) -> pa.Array:
         return array.cast(pa.int64()).view(arrow_type)
     if pa.types.is_integer(array.type) and pa.types.is_timestamp(arrow_type):
         return array.view(arrow_type)
+    if pa.types.is_date(array.type) and pa.types.is_timestamp(arrow_type):
+        return _promoted_dates(array, wanted)
     return array.cast(arrow_type)
+
+
+def _promoted_dates(array: pa.Array, wanted: PrimitiveType) -> pa.Array:
+    try:
+        return array.cast(to_arrow_type(wanted))
+    except pa.ArrowInvalid:
+        raise UnsupportedError(
+            f"a date in it is beyond the range of {wanted}, to which its type was promoted from "
+            "date; the file is sound: leave the column out, or read a snapshot from before the "
+            "promotion"
+        ) from None
 
 
 def _require(array: pa.Array, wanted: Type, *allowed: Callable[[pa.DataType], bool]) -> None:

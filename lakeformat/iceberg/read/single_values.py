@@ -2,7 +2,8 @@
 """Decodes bounds of columns and partitions from Iceberg's binary single-value form.
 
 A bound that was written before a promotion of the column's type has the size of the earlier type. A
-value whose size fits neither type becomes null, which means an unknown bound.
+value whose size fits neither type becomes null, which means an unknown bound. So does a value that
+is beyond the range of the promoted type, such as a date of the year 9999 in nanoseconds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from lakeformat.types.arrow_memory import as_bits, byte_spans, null_mask
 __all__ = ["bounds_of", "single_values"]
 
 _MICROS_PER_DAY = 86_400_000_000
+_MOST_LONG = 2**63 - 1
 _NEGATIVE = b"\x80"
 """The bit that is set in the first byte of a negative number."""
 # For each type: the numpy types of its stored form, and the factor to the current unit.
@@ -111,8 +113,9 @@ def _numbers(
         dtype = np.dtype(code)
         rows = np.flatnonzero(sizes == dtype.itemsize)
         places = starts[rows, None] + np.arange(dtype.itemsize)
-        found[rows] = content[places].reshape(-1).view(dtype).astype(found.dtype) * unit
-        known[rows] = True
+        values = content[places].reshape(-1).view(dtype).astype(found.dtype)
+        found[rows] = values * unit
+        known[rows] = unit == 1 or np.abs(values) <= _MOST_LONG // unit
     return _array(found, known, wanted)
 
 

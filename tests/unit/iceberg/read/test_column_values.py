@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.files.logical_arrays import PhysicalTypeError
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.read.column_values import column_values, default_value
@@ -76,6 +76,12 @@ def test_values_of_an_earlier_type_or_form_are_those_of_the_newest(stored, wante
 def test_a_type_that_was_never_promoted_so_is_refused(stored, wanted):
     with pytest.raises(PhysicalTypeError, match="are stored as"):
         evolved(stored, wanted)
+
+
+def test_a_date_that_its_promoted_type_cannot_hold_is_refused():
+    far = r"beyond the range of timestamp_ns, to which its type was promoted from date"
+    with pytest.raises(UnsupportedError, match=far):
+        evolved(pa.array([date(2020, 1, 1), date(9999, 12, 31)]), PrimitiveType("timestamp_ns"))
 
 
 def test_fields_of_a_struct_are_found_by_id_and_new_ones_have_their_default():

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
+
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.errors import UnsupportedError
+from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.table.table import IcebergTable
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
+from tests.unit.iceberg.path_table import ROOT, handle_on
 from tests.unit.iceberg.write.made_tables import made_table
 
+NANOS = "timestamp_ns"
 YEAR = 31_556_952 * 10**6
 """The length of a year in microseconds."""
 TIMES = pytest.mark.parametrize(
@@ -66,6 +73,33 @@ def test_partitions_that_differ_by_nanoseconds_are_replaced_apart(storage):
     table = table_of(storage, "timestamp_ns", "identity", 1)
     table.write(rows("timestamp_ns", (4, 2)), overwrite="dynamic")
     assert ids_of(table) == [1, 2, 3, 4]
+
+
+def promoted(storage, day: date) -> IcebergTable:
+    """A file with dates; then another engine makes the type of the column timestamp_ns."""
+    handle = made_table(storage, 3, columns={"id": "long", "dt": "date"})
+    IcebergTable(handle).write(pa.table({"id": [1, 2], "dt": [day, date(2020, 1, 1)]}))
+    content = metadata_to_json(handle.load().metadata)
+    [old] = content["schemas"]
+    new = old | {"schema-id": 1, "fields": [old["fields"][0], old["fields"][1] | {"type": NANOS}]}
+    content |= {"schemas": [old, new], "current-schema-id": 1}
+    path = f"{ROOT}/metadata/v3.metadata.json"
+    assert not storage.exists(path)
+    storage.overwrite(path, json.dumps(content).encode())
+    return IcebergTable(handle_on(storage))
+
+
+@pytest.mark.parametrize("day", [date(1600, 1, 1), date(2300, 1, 1), date(9999, 12, 31)])
+@pytest.mark.parametrize("where", ["dt > '2000-01-01'", "dt = '2020-01-01'", "dt != '2020-01-01'"])
+def test_a_date_beyond_the_range_of_nanoseconds_is_neither_skipped_nor_deleted(storage, day, where):
+    """The bounds of the file do not fit the promoted type, so they are unknown."""
+    table = promoted(storage, day)
+    far = r"column 'dt': a date in it is beyond the range of timestamp_ns"
+    with pytest.raises(UnsupportedError, match=far):
+        table.scan(["id"], where=where).to_arrow()
+    with pytest.raises(UnsupportedError, match=far):
+        table.delete(where)
+    assert ids_of(table) == [1, 2]
 
 
 def test_a_condition_beyond_the_last_hour_finds_no_row(storage):

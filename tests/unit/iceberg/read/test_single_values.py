@@ -43,6 +43,8 @@ PROMOTED: list[tuple[PrimitiveType, bytes, Any]] = [
     (PrimitiveType("decimal", (38, 2)), b"\x01", Decimal("0.01")),
 ]
 
+FAR = [(1600, 1, 1), (2300, 1, 1), (9999, 12, 31)]
+
 
 @pytest.mark.parametrize(("kind", "stored", "value"), EXAMPLES, ids=lambda each: str(each))
 def test_a_bound_has_the_value_of_its_bytes(kind, stored, value):
@@ -54,6 +56,13 @@ def test_a_bound_has_the_value_of_its_bytes(kind, stored, value):
 @pytest.mark.parametrize(("kind", "stored", "value"), PROMOTED, ids=lambda each: str(each))
 def test_a_bound_from_before_a_promotion_has_its_value(kind, stored, value):
     assert single_values(pa.array([stored], pa.binary()), kind).to_pylist() == [value]
+
+
+def test_a_promoted_date_beyond_the_range_of_nanoseconds_is_an_unknown_bound():
+    days = [(date(*day) - date(1970, 1, 1)).days for day in FAR]
+    stored = pa.array([struct.pack("<i", each) for each in (*days, 0)], pa.binary())
+    found = single_values(stored, PrimitiveType("timestamp_ns"))
+    assert found.cast(pa.int64()).to_pylist() == [None, None, None, 0]
 
 
 def test_nanoseconds_are_counted_exactly():

@@ -230,6 +230,14 @@ def test_one_bound_alone_is_not_trusted():
     assert may_meet(ColumnTest("id", Op.LESS, 3), bounds, BIGINT).tolist() == [True]
 
 
+@pytest.mark.parametrize("op", [*COMPARISONS, Op.IN])
+def test_bounds_in_the_wrong_order_are_not_trusted(op):
+    bounds = Bounds(pa.array([5]), pa.array([2]), pa.array([0]), pa.array([9]))
+    for literal in (1, 2, 3, 5, 6):
+        wanted = ColumnTest("id", op, (literal,) if op is Op.IN else literal)
+        assert may_meet(wanted, bounds, BIGINT).tolist() == [True]
+
+
 def test_numbers_that_are_none_rule_nothing_out():
     bounds = Bounds(
         pa.array([1.0, math.nan]), pa.array([2.0, 2.0]), pa.array([0, 0]), pa.array([9, 9])
