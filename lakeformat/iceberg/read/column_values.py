@@ -8,7 +8,7 @@ lacks gets its initial default, or null.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import time
 from typing import Any
 
@@ -156,19 +156,20 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
     return PhysicalTypeError(f"values of type {to_arrow_type(wanted)} are stored as {array.type}")
 
 
-def value_from_json(value: Any, kind: Type) -> pa.Array:
+def value_from_json(value: Any, kind: Type, *, for_write: bool = False) -> pa.Array:
     """Return an array of length one with a value that table metadata stores as JSON.
 
-    For None, the array has a null. Raise ``UnsupportedError`` for a map.
+    For None, the array has a null. The fields of a struct that the value lacks get their initial
+    default, or with ``for_write`` their write default. Raise ``UnsupportedError`` for a map.
     """
     arrow_type = to_arrow_type(kind)
     if value is None:
         return pa.nulls(1, arrow_type)
     match kind:
         case StructType():
-            return _struct_value(value, kind)
+            return _struct_value(value, kind, for_write=for_write)
         case ListType(element=element):
-            parts = [value_from_json(each, element) for each in value]
+            parts = [value_from_json(each, element, for_write=for_write) for each in value]
             elements = pa.concat_arrays([pa.nulls(0, arrow_type.value_type), *parts])
             return pa.ListArray.from_arrays(pa.array([0, len(parts)]), elements).cast(arrow_type)
         case MapType():
@@ -179,11 +180,12 @@ def value_from_json(value: Any, kind: Type) -> pa.Array:
     return _primitive_value(value, kind)
 
 
-def _struct_value(value: Mapping[str, Any], kind: StructType) -> pa.Array:
-    parts: Sequence[pa.Array] = [
-        value_from_json(value.get(str(field.id), field.initial_default), field.type)
-        for field in kind.fields
-    ]
+def _struct_value(value: Mapping[str, Any], kind: StructType, *, for_write: bool) -> pa.Array:
+    parts: list[pa.Array] = []
+    for field in kind.fields:
+        default = field.write_default if for_write else field.initial_default
+        own = value.get(str(field.id), default)
+        parts.append(value_from_json(own, field.type, for_write=for_write))
     fields = [to_arrow_field(field) for field in kind.fields]
     return pa.StructArray.from_arrays(parts, fields=fields)
 

@@ -78,10 +78,14 @@ class GivenRows:
 def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Positions) -> pa.Array:
     """Return the values of a column that the batch lacks.
 
-    Raise ``InvalidRequestError`` if the column is required and has no write default.
+    Raise ``InvalidRequestError`` if the column, or a field inside of it, is required and has no
+    write default.
     """
     if field.write_default is not None:
-        return pa.repeat(value_from_json(field.write_default, field.type)[0], len(numbers))
+        default = value_from_json(field.write_default, field.type, for_write=True)
+        values = pa.repeat(default[0], len(numbers))
+        _check_required(values, field, field.name, "rows")
+        return values
     if field.required and len(numbers):
         raise InvalidRequestError(
             f"column {field.name!r} is required, but some rows do not have it. Add it to them; the "

@@ -202,6 +202,34 @@ def test_an_absent_column_gets_its_write_default():
     assert table.rows(entry) == [{"i": 1, "s": "x", "n": None}]
 
 
+def with_members(**required: Any) -> Schema:
+    """A column ``s`` whose default is a struct of the defaults of its members."""
+    members = [
+        {"id": 3, "name": "a", "type": "int", "initial-default": 1, "write-default": 2},
+        {"id": 4, "name": "b", "type": "string", "write-default": "w"},
+        {"id": 5, "name": "c", "type": "int", "initial-default": 1} | required,
+    ]
+    kind = {"type": "struct", "fields": [{"required": False} | each for each in members]}
+    empty = {"initial-default": {}, "write-default": {}}
+    fields = [
+        {"id": 1, "name": "i", "required": False, "type": "int"},
+        {"id": 2, "name": "s", "required": False, "type": kind} | empty,
+    ]
+    return schema_from_json({"type": "struct", "schema-id": 0, "fields": fields})
+
+
+def test_the_members_of_an_absent_struct_get_their_write_defaults():
+    table = Written(with_members())
+    (entry,) = table.entries(batch(i=[1, 2]))
+    default = {"a": 2, "b": "w", "c": None}
+    assert table.rows(entry) == [{"i": 1, "s": default}, {"i": 2, "s": default}]
+
+
+def test_an_absent_struct_with_a_required_member_without_write_default_is_refused():
+    with pytest.raises(InvalidRequestError, match=r"column 's\.c' is required, but is null"):
+        Written(with_members(required=True)).entries(batch(i=[1]))
+
+
 REFUSED = {
     "unknown": ({"ident": [1]}, "the table has no column 'ident'; its columns are id, name"),
     "nearest": ({"nmae": ["a"]}, "did you mean 'name'"),
