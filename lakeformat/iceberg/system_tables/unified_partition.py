@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import pyarrow as pa
 
 from lakeformat.iceberg.arrow_types import to_arrow_type
@@ -16,7 +19,10 @@ __all__ = ["unified_partition", "unified_type"]
 
 
 def unified_type(metadata: TableMetadata) -> StructType:
-    """Return the fields of all partition specs, ordered by id, each with its newest name."""
+    """Return the fields of all partition specs, ordered by id, each with its newest name.
+
+    If a newer field has the same name, the field id is added to the name.
+    """
     found: dict[int, Field] = {}
     voids: set[int] = set()
     newest_first = sorted(metadata.partition_specs, key=lambda each: each.spec_id, reverse=True)
@@ -29,7 +35,22 @@ def unified_type(metadata: TableMetadata) -> StructType:
             elif field.field_id in voids and not _is_void(field):
                 found[field.field_id] = Field(field.field_id, known.name, typed.type)
                 voids.discard(field.field_id)
-    return StructType(tuple(found[field_id] for field_id in sorted(found)))
+    distinct = _with_distinct_names(found.values())
+    return StructType(tuple(sorted(distinct, key=lambda each: each.id)))
+
+
+def _with_distinct_names(newest_first: Iterable[Field]) -> list[Field]:
+    """Return the fields with distinct names, which the columns of an Arrow table must have.
+
+    An engine may replace a partition field by another one with the same name and a new id.
+    """
+    found: dict[str, Field] = {}
+    for field in newest_first:
+        name = field.name
+        while name in found:
+            name += f"_{field.id}"
+        found[name] = replace(field, name=name)
+    return list(found.values())
 
 
 def unified_partition(entries: pa.Table, unified: StructType, own: StructType) -> pa.Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 
 import pyarrow as pa
@@ -13,8 +12,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.table.table import IcebergTable
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
-from tests.unit.iceberg.path_table import ROOT, handle_on
-from tests.unit.iceberg.write.made_tables import made_table
+from tests.unit.iceberg.write.made_tables import edited, made_table
 
 NANOS = "timestamp_ns"
 YEAR = 31_556_952 * 10**6
@@ -79,14 +77,9 @@ def promoted(storage, day: date) -> IcebergTable:
     """A file with dates; then another engine makes the type of the column timestamp_ns."""
     handle = made_table(storage, 3, columns={"id": "long", "dt": "date"})
     IcebergTable(handle).write(pa.table({"id": [1, 2], "dt": [day, date(2020, 1, 1)]}))
-    content = metadata_to_json(handle.load().metadata)
-    [old] = content["schemas"]
+    [old] = metadata_to_json(handle.load().metadata)["schemas"]
     new = old | {"schema-id": 1, "fields": [old["fields"][0], old["fields"][1] | {"type": NANOS}]}
-    content |= {"schemas": [old, new], "current-schema-id": 1}
-    path = f"{ROOT}/metadata/v3.metadata.json"
-    assert not storage.exists(path)
-    storage.overwrite(path, json.dumps(content).encode())
-    return IcebergTable(handle_on(storage))
+    return edited(handle, schemas=[old, new], current_schema_id=1)
 
 
 @pytest.mark.parametrize("day", [date(1600, 1, 1), date(2300, 1, 1), date(9999, 12, 31)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,12 @@ from lakeformat.environment import Environment
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.manifest import live_entries, read_entries
 from lakeformat.iceberg.metadata.manifest_list import read_manifest_list
+from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.snapshot import Snapshot
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.storage import Storage
 from tests.crash.simulated import NOW_MILLIS
-from tests.unit.iceberg.path_table import path_table
+from tests.unit.iceberg.path_table import ROOT, handle_on, path_table
 
 COLUMNS = {"id": "long", "k": "string"}
 
@@ -53,6 +55,17 @@ def made_table(
             "properties": {key.replace("_", "."): value for key, value in properties.items()},
         },
     )
+
+
+def edited(handle: TableHandle, **members: Any) -> IcebergTable:
+    """The table after another engine changed members of the metadata; a name's ``-`` is ``_``."""
+    storage = handle.pointer._storage
+    new = {key.replace("_", "-"): value for key, value in members.items()}
+    content = metadata_to_json(handle.load().metadata) | new
+    files = [each for each in storage.list(f"{ROOT}/metadata") if each.name.endswith(".json")]
+    path = f"{ROOT}/metadata/v{len(files) + 1}.metadata.json"
+    storage.overwrite(path, json.dumps(content).encode())
+    return IcebergTable(handle_on(storage))
 
 
 def keep_newest(handle: TableHandle) -> None:
