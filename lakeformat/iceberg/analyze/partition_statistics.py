@@ -8,15 +8,16 @@ snapshot is made. The file has the columns of Java's file, in the same order.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.iceberg.analyze.report import PartitionStatisticsReport
 from lakeformat.iceberg.analyze.statistics_file import publish_statistics
 from lakeformat.iceberg.branch_history import history_of
@@ -44,14 +45,12 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
 
     If the newest snapshot already has these statistics, no manifest is read. A dry run reads the
     manifests, but stores nothing. Raise ``InvalidRequestError`` for a table without partitions, or
-    if the snapshot expires meanwhile.
+    if the snapshot expires meanwhile, and ``UnsupportedError`` if two partition fields have the
+    same id.
     """
     loaded = handle.load()
     metadata = loaded.metadata
-    if not unified_type(metadata).fields:
-        raise InvalidRequestError(
-            f"{handle.uri} has no partitions to count: call analyze() for statistics of columns"
-        )
+    _check_fields(unified_type(metadata).fields, handle.uri)
     snapshots = history_of(metadata, handle.branch, handle.uri).snapshots
     report = PartitionStatisticsReport(
         table=handle.uri,
@@ -77,6 +76,21 @@ def analyze_partitions(handle: TableHandle, *, dry_run: bool = False) -> Partiti
     publish_statistics(handle, loaded, name, partial(_write, loaded, number, rows))
     _log.info("analyzed partitions of %s: %s", handle.uri, what)
     return replace(report, reason=f"statistics published: {what}")
+
+
+def _check_fields(fields: Sequence[Field], uri: str) -> None:
+    """Raise an error if there is no partition field, or if two of them have the same id."""
+    if not fields:
+        raise InvalidRequestError(
+            f"{uri} has no partitions to count: call analyze() for statistics of columns"
+        )
+    for field, following in pairwise(fields):  # ordered by id
+        if field.id == following.id:
+            raise UnsupportedError(
+                f"the partition fields {following.name!r} and {field.name!r} of {uri} have the "
+                f"same field id {field.id}, so a statistics file cannot distinguish them; nothing "
+                "was written. Use the system table partitions, which has the same counts"
+            )
 
 
 def _fields(metadata: TableMetadata) -> tuple[Field, ...]:

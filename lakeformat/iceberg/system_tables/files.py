@@ -160,11 +160,9 @@ def _all_entries(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table:
     if not by_spec:
         nothing = partition_type(metadata, metadata.spec_of(metadata.default_spec_id))
         by_spec = {metadata.default_spec_id: entry_schema(nothing).empty_table()}
-    unified = unified_type(metadata)
     parts = []
     for spec_id, found in by_spec.items():
-        own = partition_type(metadata, metadata.spec_of(spec_id))
-        column = unified_partition(found, unified, own)
+        column = unified_partition(found, metadata, metadata.spec_of(spec_id))
         place = found.schema.get_field_index("partition")
         parts.append(found.set_column(place, "partition", column))
     return pa.concat_tables(parts)

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.metadata.partition_type import partition_type
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
-from lakeformat.iceberg.partition_spec import PartitionField
+from lakeformat.iceberg.partition_spec import PartitionField, PartitionSpec
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
 from lakeformat.iceberg.types import Field, StructType
 
 __all__ = ["unified_partition", "unified_type"]
+
+
+_Meaning: TypeAlias = tuple[int, tuple[int, ...], str]
+"""The id, the columns and the transform of a partition field.
+
+In format version 1, fields of different columns may have the same id.
+"""
 
 
 def unified_type(metadata: TableMetadata) -> StructType:
@@ -23,20 +31,37 @@ def unified_type(metadata: TableMetadata) -> StructType:
 
     If a newer field has the same name, the field id is added to the name.
     """
-    found: dict[int, Field] = {}
-    voids: set[int] = set()
+    return StructType(tuple(_unified_fields(metadata).values()))
+
+
+def unified_partition(entries: pa.Table, metadata: TableMetadata, spec: PartitionSpec) -> pa.Array:
+    """Return the partitions of entries of one spec as structs with the fields of all specs."""
+    partition = entries.column("partition").combine_chunks()
+    wanted = _unified_fields(metadata)
+    if not wanted:
+        return partition
+    own = {_meaning(field): place for place, field in enumerate(spec.fields)}
+    arrow_type = to_arrow_type(StructType(tuple(wanted.values())))
+    columns = [
+        partition.field(own[each]) if each in own else pa.nulls(len(partition), field.type)
+        for each, field in zip(wanted, arrow_type, strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(arrow_type))
+
+
+def _unified_fields(metadata: TableMetadata) -> dict[_Meaning, Field]:
+    found: dict[_Meaning, Field] = {}
+    names: dict[tuple[int, tuple[int, ...]], str] = {}
     newest_first = sorted(metadata.partition_specs, key=lambda each: each.spec_id, reverse=True)
     for spec in newest_first:
         for field, typed in zip(spec.fields, partition_type(metadata, spec).fields, strict=True):
-            known = found.get(field.field_id)
-            if known is None:
-                found[field.field_id] = typed
-                voids |= {field.field_id} if _is_void(field) else set()
-            elif field.field_id in voids and not _is_void(field):
-                found[field.field_id] = Field(field.field_id, known.name, typed.type)
-                voids.discard(field.field_id)
-    distinct = _with_distinct_names(found.values())
-    return StructType(tuple(sorted(distinct, key=lambda each: each.id)))
+            name = names.setdefault((field.field_id, field.source_ids), field.name)
+            found.setdefault(_meaning(field), replace(typed, name=name))
+    # A void field has only nulls, so it needs no field beside that of the values it once had.
+    valued = {each[:2] for each in found if not _is_void(each)}
+    kept = {each: found[each] for each in found if not _is_void(each) or each[:2] not in valued}
+    distinct = dict(zip(kept, _with_distinct_names(kept.values()), strict=True))
+    return dict(sorted(distinct.items(), key=lambda each: each[1].id))
 
 
 def _with_distinct_names(newest_first: Iterable[Field]) -> list[Field]:
@@ -53,28 +78,9 @@ def _with_distinct_names(newest_first: Iterable[Field]) -> list[Field]:
     return list(found.values())
 
 
-def unified_partition(entries: pa.Table, unified: StructType, own: StructType) -> pa.Array:
-    """Return the partitions of entries as structs with the fields of all specs.
-
-    ``unified`` has the fields of all specs, and ``own`` those of the spec of the entries.
-    """
-    arrow_type = to_arrow_type(unified)
-    partition = entries.column("partition").combine_chunks()
-    if not unified.fields:
-        return partition
-    places = {field.id: place for place, field in enumerate(own.fields)}
-    columns = [
-        _cast(partition.field(places[field.id]), wanted.type)
-        if field.id in places
-        else pa.nulls(len(partition), wanted.type)
-        for field, wanted in zip(unified.fields, arrow_type, strict=True)
-    ]
-    return pa.StructArray.from_arrays(columns, fields=list(arrow_type))
+def _meaning(field: PartitionField) -> _Meaning:
+    return field.field_id, field.source_ids, field.transform
 
 
-def _cast(values: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return values if values.type == wanted else values.cast(wanted)
-
-
-def _is_void(field: PartitionField) -> bool:
-    return parse_transform(field.transform).kind is TransformKind.VOID
+def _is_void(meaning: _Meaning) -> bool:
+    return parse_transform(meaning[2]).kind is TransformKind.VOID

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.table_metadata import metadata_from_json
@@ -74,3 +76,25 @@ def test_partitions_and_files_of_a_replaced_field_are_listed(storage):
     for name in ("files", "entries"):
         assert len(table.system_table(name).scan().to_arrow().to_pylist()) == 2
     assert table.analyze_partitions().partitions == 2
+
+
+def test_a_field_that_became_void_is_that_of_its_column_alone():
+    fields = [(1000, "old", "bucket[4]"), (1000, "other", "bucket[8]"), (1000, "new", "void")]
+    found = unified(*(spec(number, each) for number, each in enumerate(fields)))
+    assert [(field.id, field.name) for field in found] == [(1000, "new"), (1000, "new_1000")]
+
+
+def test_fields_of_two_columns_with_the_same_id_are_listed_apart(storage):
+    """Writers of version 1 gave ids from 1000 on in each spec."""
+    handle = made_table(storage, 1, partition={"k": "identity"})
+    IcebergTable(handle).write(pa.table({"id": [1], "k": ["1"]}))
+    table = with_spec(handle, (1000, "number", "identity"))
+    table.write(pa.table({"id": [2], "k": ["b"]}))
+    rows = table.system_table("partitions").scan().to_arrow().to_pylist()
+    found = {row["spec_id"]: row["partition"] for row in rows}
+    assert found == {0: {"number": None, "k_part": "1"}, 1: {"number": 2, "k_part": None}}
+    for name in ("files", "entries"):
+        assert len(table.system_table(name).scan().to_arrow().to_pylist()) == 2
+    same = r"'k_part' and 'number' of .* have the same field id 1000"
+    with pytest.raises(UnsupportedError, match=same):
+        table.analyze_partitions()
