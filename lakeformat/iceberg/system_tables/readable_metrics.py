@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.arrow_types import to_arrow_type
 from lakeformat.iceberg.read.single_values import single_values
 from lakeformat.iceberg.schema import Schema
@@ -35,14 +36,24 @@ def readable_metrics(entries: pa.Table, schema: Schema) -> pa.Array:
 
 
 def _of_column(entries: pa.Table, field: Field) -> pa.Array:
-    assert isinstance(field.type, PrimitiveType)
+    kind = _kind_of_bounds(field)
     values = [_at(entries, source, field.id) for _, source in _COUNTS]
-    values += [single_values(_at(entries, source, field.id), field.type) for _, source in _BOUNDS]
-    types = [pa.int64()] * len(_COUNTS) + [to_arrow_type(field.type)] * len(_BOUNDS)
+    values += [single_values(_at(entries, source, field.id), kind) for _, source in _BOUNDS]
+    types = [pa.int64()] * len(_COUNTS) + [to_arrow_type(kind)] * len(_BOUNDS)
     fields = [
         pa.field(name, kind) for (name, _), kind in zip(_COUNTS + _BOUNDS, types, strict=True)
     ]
     return pa.StructArray.from_arrays(values, fields=fields)
+
+
+def _kind_of_bounds(field: Field) -> PrimitiveType:
+    """Return the type of the bounds of a field; ``unknown`` if values of its type are not read."""
+    assert isinstance(field.type, PrimitiveType)
+    try:
+        to_arrow_type(field.type)
+    except UnsupportedError:
+        return PrimitiveType("unknown")
+    return field.type
 
 
 def _at(entries: pa.Table, name: str, field_id: int) -> pa.Array:
