@@ -8,11 +8,20 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.files.nested_arrays import present_entries
+from lakeformat.files.nested_arrays import (
+    as_list,
+    is_any_list,
+    list_around,
+    map_around,
+    map_entries,
+    present_entries,
+    struct_around,
+    struct_children,
+)
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.read.column_values import value_from_json
 from lakeformat.iceberg.schema import Schema
-from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type
+from lakeformat.iceberg.types import Field, ListType, MapType, StructType, Type, inner_fields
 from lakeformat.rows.batches import check_given, check_names
 from lakeformat.rows.groups import Positions
 from lakeformat.rows.lossless_cast import cast_given, first_refused
@@ -23,7 +32,8 @@ __all__ = ["GivenRows"]
 class GivenRows:
     """Converts batches to the columns of a table, in their order and with their types.
 
-    A column that a batch lacks gets its write default, or nulls. ``is_decoded`` means that the rows
+    A column that a batch lacks, or a field that a struct lacks, gets its write default, or nulls.
+    ``is_decoded`` means that the rows
     were read from data files, whose reader has already checked texts and decimals.
     """
 
@@ -82,8 +92,7 @@ def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Position
     write default.
     """
     if field.write_default is not None:
-        default = value_from_json(field.write_default, field.type, for_write=True)
-        values = pa.repeat(default[0], len(numbers))
+        values = _write_defaults(field, len(numbers))
         _check_required(values, field, field.name, "rows")
         return values
     if field.required and len(numbers):
@@ -92,6 +101,10 @@ def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Position
             f"first of these rows is row {numbers[0]} (rows count from 0)"
         )
     return pa.nulls(len(numbers), target)
+
+
+def _write_defaults(field: Field, rows: int) -> pa.Array:
+    return pa.repeat(value_from_json(field.write_default, field.type, for_write=True)[0], rows)
 
 
 def _is_refused(given: pa.Array, field: Field, target: pa.DataType) -> bool:
@@ -109,9 +122,51 @@ def _checked(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _of_type(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
-    values = cast_given(given, field.name, target)
+    values = cast_given(_with_members(given, field.type), field.name, target)
     _check_required(values, field, field.name, "rows")
     return values
+
+
+def _with_members(given: pa.Array, kind: Type) -> pa.Array:
+    """Add the fields that the structs in ``given`` lack and that have a write default."""
+    if not _has_defaults(kind):
+        return given
+    match kind:
+        case StructType(fields=fields) if pa.types.is_struct(given.type):
+            return _with_fields(given, fields)
+        case ListType(element=element) if is_any_list(given.type):
+            given = as_list(given)
+            elements = _with_members(given.values, element)
+            part = given.type.value_field.with_type(elements.type)
+            return list_around(given, elements, pa.list_(part))
+        case MapType(value=value) if pa.types.is_map(given.type):
+            keys, items = map_entries(given)
+            items = _with_members(items, value)
+            part = given.type.item_field.with_type(items.type)
+            return map_around(given, keys, items, pa.map_(given.type.key_field, part))
+    return given
+
+
+def _has_defaults(kind: Type) -> bool:
+    """Return True if a field inside of a type has a write default."""
+    return any(
+        each.write_default is not None or _has_defaults(each.type) for each in inner_fields(kind)
+    )
+
+
+def _with_fields(given: pa.Array, fields: Sequence[Field]) -> pa.Array:
+    children, parts = struct_children(given), list(given.type)
+    known = {field.name: field.type for field in fields}
+    for place, part in enumerate(parts):
+        if part.name in known:
+            children[place] = _with_members(children[place], known[part.name])
+            parts[place] = part.with_type(children[place].type)
+    names = {part.name for part in parts}
+    for field in fields:
+        if field.name not in names and field.write_default is not None:
+            children.append(_write_defaults(field, len(given)))
+            parts.append(pa.field(field.name, children[-1].type))
+    return struct_around(given, children, pa.struct(parts))
 
 
 def _check_required(values: pa.Array, field: Field, name: str, counted: str) -> None:

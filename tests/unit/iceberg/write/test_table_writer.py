@@ -225,6 +225,42 @@ def test_the_members_of_an_absent_struct_get_their_write_defaults():
     assert table.rows(entry) == [{"i": 1, "s": default}, {"i": 2, "s": default}]
 
 
+def test_members_that_given_structs_lack_get_their_write_defaults():
+    given = [{"b": "x"}, None, {"b": None}]
+    table = Written(with_members())
+    (entry,) = table.entries(batch(i=[1, 2, 3], s=given))
+    found = [row["s"] for row in table.rows(entry)]
+    assert found == [{"a": 2, "b": "x", "c": None}, None, {"a": 2, "b": None, "c": None}]
+
+
+def test_members_in_lists_and_maps_get_their_write_defaults():
+    def struct(first: int) -> dict[str, Any]:
+        required = {"name": "a", "type": "int", "required": True, "write-default": 2}
+        optional = {"name": "b", "type": "int", "required": False}
+        fields = [{"id": first} | required, {"id": first + 1} | optional]
+        return {"type": "struct", "fields": fields}
+
+    element = {"element-id": 3, "element": struct(10), "element-required": False}
+    key = {"key-id": 4, "key": "string"}
+    value = {"value-id": 5, "value": struct(20), "value-required": False}
+    in_list, in_map = {"type": "list", **element}, {"type": "map", **key, **value}
+    table = Written(schema_of(("l", in_list), ("m", in_map)))
+    rows = pa.table(
+        {
+            "l": pa.array([None, [{"b": 1}, None], []], pa.list_(pa.struct([("b", pa.int32())]))),
+            "m": pa.array(
+                [None, [("x", {"b": 1})], []],
+                pa.map_(pa.string(), pa.struct([("b", pa.int32())])),
+            ),
+        }
+    )
+    (entry,) = table.entries(rows.slice(1).to_batches()[0])
+    assert table.rows(entry) == [
+        {"l": [{"a": 2, "b": 1}, None], "m": [("x", {"a": 2, "b": 1})]},
+        {"l": [], "m": []},
+    ]
+
+
 def test_an_absent_struct_with_a_required_member_without_write_default_is_refused():
     with pytest.raises(InvalidRequestError, match=r"column 's\.c' is required, but is null"):
         Written(with_members(required=True)).entries(batch(i=[1]))
