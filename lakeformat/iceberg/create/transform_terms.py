@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.iceberg.metadata.avro_schemas import avro_name
 from lakeformat.iceberg.partition_spec import FIRST_FIELD_ID, PartitionField, PartitionSpec
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.sort_order import SortField, SortOrder
@@ -59,8 +60,9 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
     """Return partition spec 0 of a new table.
 
     Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
-    transform does not take. Raise it also if two partition fields would have the same name, or if a
-    column already has the name of a partition field, such as ``id_bucket``.
+    transform does not take. Raise it also if two partition fields would have the same name, in the
+    metadata or in manifests, or if a column already has the name of a partition field, such as
+    ``id_bucket``.
     """
     fields: list[PartitionField] = []
     for text in terms:
@@ -68,6 +70,12 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
         name = term.partition_name
         if any(each.name == name for each in fields):
             raise InvalidRequestError(f"two partition fields have the name {name!r}: remove one")
+        for each in fields:
+            if avro_name(each.name) == avro_name(name):
+                raise InvalidRequestError(
+                    f"the partition fields {each.name!r} and {name!r} would both have the name "
+                    f"{avro_name(name)!r} in manifests: rename a column"
+                )
         if term.transform.kind is not TransformKind.IDENTITY and schema.named(name) is not None:
             raise InvalidRequestError(
                 f"the partition field of {text!r} would have the name {name!r}, which is also a "

@@ -14,7 +14,7 @@ from typing import Any
 from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.types import Field, PrimitiveType, StructType
 
-__all__ = ["BLOCK_SIZE", "list_schema", "manifest_schema"]
+__all__ = ["BLOCK_SIZE", "avro_name", "list_schema", "manifest_schema"]
 
 BLOCK_SIZE = "block_size_in_bytes"
 """A field that version 1 requires, although no reader uses it."""
@@ -148,6 +148,15 @@ def _of_version(declared: Iterable[_Declared], version: int) -> list[dict[str, A
     return [each.avro(version) for each in declared if each.since <= version <= each.until]
 
 
+def avro_name(name: str) -> str:
+    """Return the name of a partition field in manifests, without the characters that Avro forbids.
+
+    Two names can become the same.
+    """
+    fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", name)
+    return f"_{fit}" if fit[:1].isdigit() else fit
+
+
 def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
     """Return the schema of a partition field; a name that Avro forbids is changed as in Java."""
     if not isinstance(field.type, PrimitiveType):
@@ -155,8 +164,7 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
             f"the partition field {field.name!r} has the type {field.type}, and manifests store "
             "only single values: drop the field from the partition spec in Spark"
         )
-    fit = _UNFIT.sub(lambda found: f"_x{ord(found[0]):X}", field.name)
-    fit = f"_{fit}" if fit[:1].isdigit() else fit
+    fit = avro_name(field.name)
     declared = _optional(field.id, fit, _value_type(field.name, field.type, named))
     return declared if fit == field.name else {**declared, "iceberg-field-name": field.name}
 

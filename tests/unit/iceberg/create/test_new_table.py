@@ -156,6 +156,13 @@ def test_a_partition_field_does_not_hide_a_column():
         made(columns, partitioned_by=["day(ts)"])
 
 
+@pytest.mark.parametrize(("first", "second"), [("a-b", "a_x2Db"), ("1x", "_1x")])
+def test_partition_names_that_manifests_cannot_distinguish_are_refused(first, second):
+    columns = pa.schema([(first, pa.int32()), (second, pa.int32())])
+    with pytest.raises(InvalidRequestError, match=rf"would both have the name '{second}'"):
+        made(columns, partitioned_by=[first, second])
+
+
 def test_sort_keys_put_nulls_where_java_puts_them():
     metadata = made(sorted_by=["name", "id DESC", "hour(ts) asc nulls last"])
     assert metadata.sort_orders == (
