@@ -186,9 +186,9 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
             )
         if name == VERSION_FIELD:
             raise InvalidRequestError(
-                f"the property {name!r} of {table} cannot be changed, because stored deletes have "
-                "the version of the old field, or no version: create a new table with the value "
-                "that you want, and copy the rows to it"
+                f"the property {name!r} of {table} cannot be changed. The stored deletes have the "
+                "values of the old version field, or no version. Create a new table with the "
+                "property that you want, and copy the rows to it"
             )
     given = alteration.properties.items()
     require_valid_properties({name: value for name, value in given if value is not None})

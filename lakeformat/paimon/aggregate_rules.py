@@ -297,8 +297,8 @@ def _check_nested(function: str, field: DataField, options: TableOptions) -> Non
     for member in members:
         if member.name in sequence and not _ORDERED.takes(member.type):
             raise InvalidRequestError(
-                f"option {name!r} names {member.name!r}, which is {type_to_sql(member.type)}, a "
-                "type without an order: name another member"
+                f"option {name!r} names {member.name!r}, but its type {type_to_sql(member.type)} "
+                "has no order: name another member"
             )
     if function == "nested_partial_update":
         others: tuple[Option[Any], ...] = (

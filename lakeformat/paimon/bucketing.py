@@ -76,10 +76,11 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 
 
 def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
-    """Return True if a column of the bucket key keeps all buckets when its type changes.
+    """Return True if rows keep their buckets when a column of the bucket key changes its type.
 
-    This is so for texts or bytes with a larger length, and for a DECIMAL of at most 18 digits with
-    the same scale. With ``mod`` only the change from INT to BIGINT keeps all buckets.
+    ``kind`` is the option ``bucket-function.type``. Rows keep their buckets if texts or bytes get a
+    larger length, or if a DECIMAL of at most 18 digits keeps its scale. With ``mod``, rows keep
+    them only if INT becomes BIGINT.
     """
     if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
         return True

@@ -3,12 +3,12 @@
 
 A file outside of a table is used only if all of this holds:
 
-- its address ends as Paimon writes it, ``[data-path/][partition/]bucket-<n>/<file name>``, with
-  the partition, bucket and file name of its manifest entry, and maybe with the directories of
-  ``entropy-inject`` before the name; or, in an append table without buckets, as in a migrated
-  directory, ``[<key>=<value>/…]<file name>``;
-- the address without this ending is one of the ``data-file.external-paths``, by the options of the
-  handle or of the branch's newest schema;
+- its address ends with ``[data-path/][partition/]bucket-<n>/<file name>``, as Paimon writes it.
+  Partition, bucket and file name are those of the manifest entry. The directories of
+  ``entropy-inject`` may precede the name. In an append table without buckets, the address may
+  instead end with ``[<key>=<value>/…]<file name>``, as in a migrated directory;
+- the option ``data-file.external-paths`` lists the address without this ending. The option is that
+  of the handle, or of the branch's newest schema;
 - the caller allows it with ``external-roots``;
 - it is not in the directory of another table.
 """
@@ -140,9 +140,7 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if the handle or the newest schema has ``root`` in
-    ``data-file.external-paths``.
-    """
+    """Return True if ``data-file.external-paths`` of handle or newest schema lists ``root``."""
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):
         return True

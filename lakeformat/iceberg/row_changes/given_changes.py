@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the rows of an upsert; if they have kinds, such as ``-D``, only the last change of each key
-is used.
+"""Reads the rows of an upsert.
+
+If the rows have kinds, such as ``-D``, only the last row of each key is used.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
 
 
 def all_staged_results(handle: TableHandle) -> Iterator[StagedFiles[IcebergCommitMessage]]:
-    """Yield the staged results of all branches, even those of other tables in the directory."""
+    """Yield the staged results of all branches, and of other tables with the same directory."""
     loaded = handle.load()
     return (_files(loaded, each) for each in every_directory(loaded, "staged"))
 

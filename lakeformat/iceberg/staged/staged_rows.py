@@ -35,8 +35,8 @@ def staged_files(
     if with_published and any(each.upsert_by is not None for each in messages):
         raise UnsupportedError(
             f"the staged rows of {loaded.places.uri} replace published rows with the same keys. "
-            "Only the commit finds the replaced rows, so staged and published rows cannot be read "
-            "together: read or check the staged rows alone, or publish them first"
+            "Before the commit the replaced rows are unknown, so staged and published rows cannot "
+            "be read together. Read or check only the staged rows, or publish them first"
         )
     entries = checked_entries(loaded, loaded.places.uri, messages)
     removed = frozenset[str]()

@@ -47,10 +47,10 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
     ) -> Scan:
         """Scan the rows of staged results; readers of the table do not see these rows yet.
 
-        ``with_published=True`` adds the rows of the newest snapshot: the result is the table as it
-        will be after the commit. With ``with_published`` raise ``UnsupportedError`` if the staged
-        rows replace published rows by their keys. Raise ``NotFoundError`` if a result does not
-        exist, and ``InvalidRequestError`` for an unknown column.
+        ``with_published=True`` adds the rows of the newest snapshot, so the result is the table
+        after the commit. It raises ``UnsupportedError`` if the staged rows replace published rows
+        by their keys. Raise ``NotFoundError`` if a result does not exist, and
+        ``InvalidRequestError`` for an unknown column.
         """
         from lakeformat.iceberg.read.plan import TableState
         from lakeformat.iceberg.read.scan import Scan

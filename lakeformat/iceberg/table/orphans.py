@@ -35,24 +35,24 @@ class OrphanRemoval(Table):
         external_paths: bool = False,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
-        """Remove orphan files: those to which neither the current metadata, nor an earlier metadata
-        file in its log, nor a staged result refers.
+        """Remove orphan files, to which neither metadata nor a staged result refers.
 
-        In a Mixed table the metadata of both stores counts. Dry run by default. A file is removed
-        only if it is in the table's directory and was last changed before ``older_than``. That is a
-        time, or an age such as ``"2 d"``; by default three days. Files are kept if a name in their
-        path begins with ``_`` or ``.``, except directories of partitions such as ``_day=1``.
+        The metadata is the current one and the earlier files in its log; in a Mixed table, those of
+        both stores. Dry run by default. A file is removed only if it is in the table's directory
+        and was last changed before ``older_than``: a time, or an age such as ``"2 d"``, by default
+        three days. Files are kept if a name in their path begins with ``_`` or ``.``, except
+        directories of partitions such as ``_day=1``.
 
-        Writes in progress have unreferenced files. So ``InvalidRequestError`` is raised if
+        Files of writes in progress look like orphan files. So ``InvalidRequestError`` is raised if
         ``older_than`` is within the last day, or after ``running_since``, the start of the oldest
         write in progress. ``allow_younger=True`` allows both; use it only while no writer is
         active.
 
-        Except in a dry run, the same error is raised for more than 100 orphan files that are more
-        than the share ``max_share`` of the table's files or bytes, and for a table without
-        snapshots; ``max_share=1`` allows both. ``on_progress`` is called with every orphan file.
-        Raise ``UnsupportedError`` for ``external_paths``, for an ``executor`` other than
-        ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
+        Except in a dry run, the same error is raised if a table without snapshots has orphan files.
+        It is also raised for more than 100 orphan files, if they are more than the share
+        ``max_share`` of the table's files or bytes. ``max_share=1`` allows both. ``on_progress`` is
+        called with every orphan file. Raise ``UnsupportedError`` for ``external_paths``, for an
+        ``executor`` other than ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
 
         If the removal is refused for one store of a Mixed table, no file of either is deleted.
         """

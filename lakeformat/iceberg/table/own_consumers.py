@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the consumers of one table, including those that earlier releases wrote.
+"""The files of the consumers of one table, including files of earlier releases.
 
-Earlier releases did not separate the consumers of two tables with one directory. So a file of an
-earlier release is ignored if its position cannot belong to this table. Files of earlier releases
-are not moved: a consumer that makes progress gets a file in the new place, which then counts.
+Two tables can have one directory, and earlier releases did not separate their consumers. So a file
+of an earlier release is ignored if its position cannot belong to this table. When a consumer makes
+progress, a new file is written in the table's own directory. Then the old file is ignored.
 """
 
 from __future__ import annotations

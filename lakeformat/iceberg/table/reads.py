@@ -44,8 +44,8 @@ class TableReads(TableHistory):
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
         ``where`` is a SQL condition, or a condition made with ``lake.col``. Files without matching
-        rows are skipped by their partitions and statistics, even if they have older partition
-        specs. ``partitions`` selects rows by values of partition columns without a transform:
+        rows are skipped by their partition values and statistics; files of older partition specs,
+        too. ``partitions`` selects rows by values of partition columns without a transform:
         ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A
         chosen snapshot is read with the columns that the table had then. ``newest`` has no effect,
         because only Paimon tables have options that choose a snapshot (``scan.*``).
@@ -134,18 +134,19 @@ class TableReads(TableHistory):
 
         Both are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0`` is
         before the first snapshot. If both are the same, there are no changes. A datetime stands for
-        the snapshot that was the newest then; on branches other than main, the commit times count.
+        the snapshot that was the newest at that time. On branches other than main, it stands for
+        the last snapshot that was committed by then.
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
         ``-U`` and ``+U`` before and after an update. ``where`` may name ``rowkind``, too. ``keys``
         lists the columns that identify a row, by default the identifier fields of the schema.
         Without key columns, an update is ``-D`` and ``+I``.
 
-        ``mode="changelog"`` returns the changes commit by commit, ``"diff"`` the difference between
-        the two snapshots, and ``"appends"`` only the rows of commits that neither delete nor
-        overwrite rows. ``"auto"`` is ``"diff"`` if both ends are names of tags or branches. It is
-        also ``"diff"`` if the ends are times, and a rollback has removed the snapshot of ``after``.
-        Otherwise it is ``"changelog"``. Rows are read with the current columns of the table. Raise
+        ``mode="changelog"`` returns the changes commit by commit. ``"diff"`` returns the difference
+        between the two snapshots. ``"appends"`` returns only the rows of commits that neither
+        delete nor overwrite rows. ``"auto"`` is ``"diff"`` between two tags or branches, and
+        between two times if a rollback has removed the snapshot of ``after``. Otherwise it is
+        ``"changelog"``. Rows are read with the current columns of the table. Raise
         ``NotFoundError`` if a needed snapshot has expired.
         """
         from lakeformat.iceberg.table.window_changes import window_changes

@@ -43,13 +43,13 @@ class TableReferences(TableHistory):
         ``snapshot`` is its id or position; ``wap_id`` is the ``wap.id`` with which its writer
         staged it. If the parent of the snapshot is the newest snapshot of the branch, the branch
         moves to the snapshot. Otherwise the files that the snapshot appended are added in a new
-        snapshot. A repeated call changes nothing, unless an expiry has removed the first result
-        from the history, and the files were compacted or deleted since.
+        snapshot. A repeated call changes nothing. But the call adds the files again if its first
+        snapshot has expired, and the files were compacted or deleted since.
 
         Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
-        branch already has another snapshot with the same ``wap.id``, or has only some of the files.
-        Raise ``UnsupportedError`` if the snapshot does more than append files and its parent is not
-        the newest snapshot.
+        branch already has another snapshot with the same ``wap.id``, or has only some of the files
+        of the snapshot. Raise ``UnsupportedError`` if the snapshot does more than append files and
+        its parent is not the newest snapshot.
         """
         from lakeformat.iceberg.cherry_pick import cherry_pick
 

@@ -75,11 +75,11 @@ class IcebergSystemTable:
     ) -> Rows:
         """Return the rows of the system table.
 
-        A system table of a single snapshot shows the newest one of the branch, or the chosen one.
-        ``newest`` has no effect, because only Paimon tables have options that choose a snapshot.
-        Raise ``InvalidRequestError`` for an unknown column, or for a chosen snapshot if the system
-        table describes the whole table. Raise ``NotFoundError`` if the chosen snapshot does not
-        exist.
+        A system table about a single snapshot shows the newest snapshot of the branch, or the
+        chosen one. ``newest`` has no effect, because only Paimon tables have options that choose a
+        snapshot. Raise ``InvalidRequestError`` for an unknown column. Raise it also if a snapshot
+        is chosen, but the system table describes the whole table. Raise ``NotFoundError`` if the
+        chosen snapshot does not exist.
         """
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:

@@ -160,7 +160,8 @@ class TableUpkeep(TableHistory):
         on_progress: OnUnit | None = None,
         **options: Any,
     ) -> CompactReport:
-        """Merge files into fewer and larger files, without deleted rows; the rows do not change.
+        """Merge files into fewer and larger ones, and apply delete files; reads return the same
+        rows.
 
         ``where`` and ``partitions`` choose the files that may have matching rows. Whole files are
         rewritten, with the current columns and partitions. The ``strategy`` ``"minor"``, also named

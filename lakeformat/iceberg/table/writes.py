@@ -187,10 +187,11 @@ class TableWrites(TableHistory):
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise use ``commit`` for the commit of the batch. When
         the block ends without an exception, the batch is recorded as published. From the start of
-        the block until then, a consumer with the name of the stream keeps the snapshots from
-        expiring. Identifiers of batches must ascend: raise ``InvalidRequestError`` for an
-        unpublished batch that is older than the newest one. Raise it also if the batch was
-        published with another ``checkpoint``, which is the id of the stream's checkpoint.
+        the block until the batch is recorded, a consumer with the name of the stream keeps the
+        snapshots from expiring. The identifiers of batches must ascend: raise
+        ``InvalidRequestError`` for a batch that is not published, but older than the newest
+        published batch. ``checkpoint`` is the id of the stream's checkpoint. Raise the same error
+        if the batch was published with another ``checkpoint``.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -31,15 +31,15 @@ class FollowedFiles:
     loaded: LoadedMetadata
     paths: frozenset[str]
     may_mix: bool = False
-    """True to follow even a compaction that merged these files with other files."""
+    """True to follow rows through a compaction that merged these files with other files, too."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
-        """Update ``paths`` for the snapshots ``later``, which are given newest first.
+        """Set ``paths`` to the files that hold the rows after ``later``, snapshots newest first.
 
-        Return None if the rows can be followed through all snapshots. Otherwise return the first
-        snapshot through which they cannot be followed. It removed some of the files by a change
-        other than a compaction, or by a compaction that left out deleted rows. Without ``may_mix``
-        it may also be a compaction that merged the files with other files.
+        Return None if the rows can be followed. Otherwise return the first snapshot that prevents
+        following: a snapshot that removes some of the files, and is not a compaction that keeps all
+        of their rows. Without ``may_mix``, a compaction that merges the files with other files
+        prevents following, too.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

@@ -79,8 +79,7 @@ def files_of(entries: Iterable[pa.Table]) -> list[str]:
 def require_present(loaded: LoadedMetadata, uri: str, entries: Iterable[pa.Table]) -> None:
     """Raise ``InvalidRequestError`` if a file of the entries does not exist.
 
-    The message of the file may have been aborted, or a removal of orphan files may have deleted the
-    file.
+    An abort of the message, or a removal of orphan files, may have deleted the file.
     """
 
     def is_there(address: str) -> bool:

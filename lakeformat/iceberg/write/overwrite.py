@@ -116,11 +116,10 @@ def replacement(
 ) -> ChangedFiles:
     """Return the change of an overwrite.
 
-    With ``is_recorded`` a snapshot is published even if no file changes. So a repeated call finds
-    it, and does not remove rows that were added since. An overwrite of the partitions of the new
-    rows does not need this, because without new rows it removes nothing. Raise
-    ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or if the new
-    files do not prove that all of their rows meet the condition.
+    With ``is_recorded`` a snapshot is published even if no file changes, so that a repeated call
+    finds it. In a partitioned table, an overwrite of the partitions of the new rows ignores
+    ``is_recorded``. Raise ``InvalidRequestError`` if a new row is outside of the overwritten
+    partitions, or if a new file may have rows that do not meet the condition.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         is_whole = is_unpartitioned(metadata.spec_of(metadata.default_spec_id))

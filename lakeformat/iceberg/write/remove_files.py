@@ -46,8 +46,9 @@ def without_files(
     files is written again: the chosen files get the status DELETED, its other files EXISTING. All
     other manifests are kept, except those without live files. ``variant`` must differ between
     attempts that choose different files. Pass ``needs_statistics=False`` for a choice that reads no
-    statistics, to save time. ``most`` is the number of data files that can be chosen: after so
-    many, the other manifests of data files are kept without being read.
+    statistics, to save time. ``most`` is the highest number of data files that ``choice`` can
+    choose. Once so many are found, the remaining manifests of data files are kept without being
+    read.
     """
     known = with_counts(base.loaded, base.manifests)
     kept: dict[int, pa.Table] = {}

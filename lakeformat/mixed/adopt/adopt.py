@@ -273,8 +273,8 @@ def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
             raise InvalidRequestError(
                 f"{metadata.location} cannot be adopted: it is partitioned by {terms}, but "
                 f"{len(entries):,} of its live files {'has' if len(entries) == 1 else 'have'} "
-                "another partition spec, or a spec whose fields have other names, so changes of "
-                "keys would miss their rows. First rewrite all files with "
+                "another partition spec, or a spec with other names of fields. All files of a "
+                "Mixed table must have the current spec. First rewrite all files with "
                 "table.compact(rewrite_all=True)"
             )
 

@@ -77,10 +77,10 @@ def _require_own_node(state: MixedState, split: NodeSplit, columns: Sequence[pa.
     if node.mask and ((hash_keys(state.key, columns) & node.mask) != node.index).any():
         raise InvalidRequestError(
             f"{state.base.places.uri} cannot be adopted with the key "
-            f"{', '.join(each.name for each in state.key)}: {split.files[0].path} was written by a "
-            f"Mixed table for the hash bucket {node}, but by this key its rows are in other hash "
-            "buckets. The earlier Mixed table had another key. Nothing was changed: first rewrite "
-            "all files with table.compact(rewrite_all=True)"
+            f"{', '.join(each.name for each in state.key)}: an earlier Mixed table wrote "
+            f"{split.files[0].path} for the hash bucket {node}, but with this key its rows belong "
+            "to other hash buckets. So the earlier Mixed table had another key. Nothing was "
+            "changed. First rewrite all files with table.compact(rewrite_all=True)"
         )
 
 

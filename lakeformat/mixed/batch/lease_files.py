@@ -105,8 +105,8 @@ class LeaseFiles:
         except CommitOutcomeUnknownError:
             raise LockUnavailableError(
                 f"the storage did not confirm that it wrote the lease {storage.uri(path)}. Nothing "
-                "was published: retry. If the lease was written, a retry fails until it ends, in "
-                f"at most {self._lifetime_millis // 1000} s"
+                "was published: retry. If the lease was written, a retry fails until the lease "
+                f"ends, after at most {self._lifetime_millis // 1000} s"
             ) from None
         except UnsupportedError as error:
             from lakeformat.types.sentence import sentence  # only for a message

@@ -105,9 +105,10 @@ class Replaced:
             named = " and ".join(sorted(choice.condition.columns))
             raise UnsupportedError(
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
-                f"values do not decide a condition on {named}. Delete the old rows with "
-                "delete(where) and write the new ones. In a table with partitions you can instead "
-                "pass 'partitions' to replace all partitions that have new rows"
+                f"values do not decide a condition on {named}, which may be met by only some rows "
+                "of a partition. Delete the old rows with delete(where), and write the new ones. "
+                "In a table with partitions you can instead pass 'partitions' to replace all "
+                "partitions that have new rows"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:

@@ -21,10 +21,11 @@ __all__ = ["refuse_renamed_partitions"]
 def refuse_renamed_partitions(
     base: Base, changes: Iterable[StoreFile], values: Collection[str], touched: Collection[str]
 ) -> None:
-    """Raise ``UnsupportedError`` if files of the overwritten partitions have another path.
+    """Raise ``UnsupportedError`` if files of overwritten partitions would remain in an old path.
 
-    ``changes`` are the files of unmerged changes which the overwrite does not replace. ``values``
-    are the values of the overwritten partitions, and ``touched`` their paths.
+    The path of a partition changes when a partition field is renamed. ``changes`` are the files of
+    unmerged changes that the overwrite does not replace. ``values`` are the values of the
+    overwritten partitions, and ``touched`` their current paths.
     """
     metadata = base.loaded.metadata
     kept = [*changes]

@@ -186,7 +186,11 @@ class _RowWork:
         return found if moving or found.count() > found.keys else None
 
     def _write_again(self, all_rows: RowsOfKeys, writer: ChangeWriter) -> None:
-        """Delete ``all_rows``, then write those that remain, with the new values of an UPDATE."""
+        """Delete ``all_rows``, then insert them again, with the changes of the DELETE or UPDATE.
+
+        A DELETE inserts only the rows that do not meet the condition. An UPDATE inserts all rows,
+        those that meet the condition with new values.
+        """
         for _, old in all_rows.read():
             writer.change(old, np.full(old.num_rows, DELETE, np.int8), of_stored=True)
         where = self.change.bound(self.batch.state)

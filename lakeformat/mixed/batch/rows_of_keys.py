@@ -28,7 +28,7 @@ class RowsOfKeys:
     def __init__(self, state: MixedState, where: PredicateFilter | None) -> None:
         """Read the keys of the rows that meet ``where``, or of all rows if ``where`` is None.
 
-        Memory holds these keys.
+        All of these keys are kept in memory.
         """
         self._state = state
         self._names = [each.name for each in state.key]

@@ -274,10 +274,10 @@ def _newest(files: Sequence[StoreFile]) -> dict[str, int]:
 
 
 def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> PartitionPlan:
-    """Count lone deletes, which delete no row, as merged with the other changes of the partition.
+    """Return ``plan`` with a record of merged changes that includes the partition's lone deletes.
 
-    All other changes of the partition up to the newest lone delete are merged, so the record of
-    merged changes can have the sequence number of this delete.
+    A lone delete deletes no row. ``lone`` has, by partition, the sequence number of the newest lone
+    delete. The plan merges all other changes of the partition up to this number.
     """
     if plan.sequences is None:
         return plan
@@ -288,11 +288,11 @@ def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> Partitio
 def _merged_alone(
     nodes: NodesToMerge, plan: OptimizingPlan, strategy: str, settings: OptimizingSettings
 ) -> dict[str, int]:
-    """Return, by partition, the highest sequence number of the deletes that delete no row.
+    """Return, by partition, the highest sequence number of lone deletes, which delete no row.
 
-    Partitions with other changes are left out. A minor compaction records such lone deletes as
-    merged only if it has other work, or if there are many such deletes. Without this record they
-    would count toward the files that one optimizing may merge, and would never be removed.
+    These deletes are recorded as merged; without the record, they would never be removed.
+    Partitions with other changes are left out. For a minor compaction without other work, the
+    result is empty unless there are many lone deletes.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

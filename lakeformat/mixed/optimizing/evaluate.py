@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides, by Amoro's rules, if a partition is to be optimized, and how.
 
-A *fragment* is a small file; in a table with a key, each file of inserts is one, too. An
+A *fragment* is a small file; in a table with a key, each file of inserts is a fragment, too. An
 *undersized segment* is larger, but at most ``min_target_size``, by default 75 % of the target size.
 A *minor* optimizing is due because of fragments and changes. A *major* one is due because
 undersized segments fill a file, or because files have many deleted rows. Both merge fragments,

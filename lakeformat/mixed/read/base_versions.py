@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the versions of base rows; a base row hides an insert of its key with a smaller version.
+"""Reads the versions of base rows, because a base row hides late inserts with smaller versions.
 
-In a table with a version field, a late insert can be older than a row of the base store. The delete
-that came with the base row is merged and no longer read. So the base row counts as a delete with
-the version of the row, older than all transactions.
+Only tables with a version field need this. The delete that came with a base row is merged, and no
+longer read. So the base row itself counts as a delete of its key, with its version. The transaction
+of this delete is lower than those of all changes.
 """
 
 from __future__ import annotations

@@ -149,9 +149,9 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 
     ``select`` gets the changes that are not merged yet, and returns the sequence number up to which
     to merge them, or None to merge none. In a table with a version field, a delete is merged only
-    together with the inserts that it may delete. A node has all of its deletes, even those that are
-    too old to delete a row. Raise ``UnsupportedError`` if the table cannot be optimized, for
-    example because a key column had several types.
+    together with the inserts that it may delete. The plan of a node has all of its deletes, even
+    those that are too old to delete a row. Raise ``UnsupportedError`` if the table cannot be
+    optimized, for example because a key column had several types.
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")
@@ -191,12 +191,12 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list[tuple[int, int]]:
     """Return the windows of sequence numbers up to which changes must not be merged.
 
-    The windows are disjoint and sorted; each is its first number and the number after its last. A
-    merge up to a number in a window would merge a delete, but not a later insert that the delete
-    may hide by a larger version.
+    A merge up to a number in a window would merge a delete, but not a later insert that the delete
+    may hide by a larger version. Each window is its first number and the number after its last. The
+    windows are disjoint and sorted.
 
-    A delete that came with an insert does not count: the insert, or a row with a larger version,
-    still hides the later insert after a merge. A file has other deletes only if its writers have
+    A delete that came with an insert makes no window: after the merge, the inserted row or one with
+    a larger version hides the later insert. A file has other deletes only if its writers have
     written more deletes than inserts into its node.
     """
     others: Counter[tuple[object, ...]] = Counter()

@@ -60,9 +60,10 @@ class VersionRanges:
     def hidden(
         self, deletes: Iterable[StoreFile], inserts: Iterable[StoreFile]
     ) -> Iterator[tuple[int, int]]:
-        """Yield each delete that may hide a later insert, because it may have a larger version.
+        """Yield two sequence numbers for each delete that may hide a later insert.
 
-        Yield the sequence number of the delete, and that of the last insert that it may hide.
+        A delete hides inserts with smaller versions. The first number is that of the delete, the
+        second that of the last insert that the delete may hide.
         """
         ordered = sorted(inserts, key=lambda each: each.sequence, reverse=True)
         # The smallest version of each insert and all later ones, from the last insert on.

@@ -80,8 +80,8 @@ class AlterRecord:
             pass
         raise CorruptTableError(
             f"the property {ALTERED!r} of {store} is {text!r}, which is not a record of "
-            "an alteration. With the program that changed it, set it to its value in the other "
-            "store of the Mixed table, or remove it from both stores"
+            "an alteration. With the program that wrote this value, set the property to its value "
+            "in the other store of the Mixed table, or remove the property from both stores"
         )
 
 
@@ -103,11 +103,11 @@ def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | 
 
 
 def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the change store with the columns of the base store, which was altered alone.
+    """Return the change store with the columns of the base store, if only the latter was altered.
 
-    Return None if it is not certain that only the base store was altered. Amoro alters it first.
-    The base store was altered alone if it once had the columns of the change store, and if the
-    change store never had those of the base store.
+    Return None unless two things hold: the base store once had the columns of the change store, and
+    the change store never had those of the base store. Amoro, which alters the base store first,
+    can leave the stores in this state.
     """
     if not _was_altered_alone(base, change):
         return None

@@ -174,10 +174,10 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
         raise UnsupportedError(
             f"snapshot {snapshot.snapshot_id} of {history.uri} is an overwrite or an adoption, "
             "and the change store does not have its changes. Read all rows once, with "
-            f"table.scan(snapshot=table.position('{after}')), then the changes after this "
-            "position. Move a consumer to it with "
-            f"table.consumers.set(id, after=table.position('{after}')). In Spark delete the "
-            "consumer, if there is one, and start a stream with a new checkpoint: this stream "
+            f"table.scan(snapshot=table.position('{after}')). Then read the changes after this "
+            "position; to move a consumer there, call "
+            f"table.consumers.set(id, after=table.position('{after}')). In Spark, delete the "
+            "consumer, if there is one, and start a stream with a new checkpoint: the new stream "
             "delivers all rows first"
         )
 

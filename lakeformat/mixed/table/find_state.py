@@ -51,11 +51,10 @@ def find_state(
 
 
 def _require_current_once(state: MixedState, history: MixedHistory) -> None:
-    """Raise ``NotFoundError`` for a state whose base store has merged changes that its change store
-    lacks.
+    """Raise ``NotFoundError`` if the base store of ``state`` has merged changes that its change
+    store lacks.
 
-    The table never had such a state. A read of this state could show only a part of a commit: the
-    partitions whose changes are merged.
+    The table never had this state. A read of it could return only a part of a commit.
     """
     change = state.change.snapshot
     number = 0 if change is None else change.sequence_number

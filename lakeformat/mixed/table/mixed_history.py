@@ -255,8 +255,8 @@ class MixedHistory:
             if each.snapshot_id == snapshot_id:
                 return each
         raise NotFoundError(
-            f"no store of {self.uri} has a snapshot {snapshot_id} that was current: it may have "
-            "expired. snapshots() lists the snapshots that are left"
+            f"neither store of {self.uri} has a snapshot {snapshot_id} that was current. It may "
+            "have expired: choose one of the snapshots that snapshots() lists"
         )
 
     def _rewound(self, position: Position) -> bool:

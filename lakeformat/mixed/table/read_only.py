@@ -114,9 +114,9 @@ class _ChangeStore(IcebergTable):
         state = TableState(loaded.places, metadata, metadata.current_snapshot, metadata.schema)
         if not has_foreign_files(state):
             raise UnsupportedError(
-                f"{self.location} is the change store of a Mixed table. A rollback may "
-                "remove only files that other programs have added. This store has none, so a "
-                "rollback would remove changes of the table: read an earlier state with "
+                f"{self.location} is the change store of a Mixed table. It can be rolled back only "
+                "while it has files that are not from a writer of Mixed tables. It has no such "
+                "files, so nothing was changed. To read an earlier state of the table, use "
                 "table.scan(as_of=…)"
             )
         return rollback(self._writable, request)

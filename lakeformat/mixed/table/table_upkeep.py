@@ -115,9 +115,10 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         snapshots that this batch or a consumer still reads, and the snapshots with the record of
         merged changes.
 
-        With ``delete_files=False`` no file is deleted. A ``dry_run`` changes nothing; its report
-        lists each file that would be deleted, unless ``on_progress`` is given, which then gets the
-        files. Raise ``UnsupportedError`` if the property ``gc.enabled`` of a store is false.
+        With ``delete_files=False`` no file is deleted. A ``dry_run`` changes nothing, and its
+        report lists each file that would be deleted. But if ``on_progress`` is given, that function
+        gets the files, and the report does not list them. Raise ``UnsupportedError`` if the
+        property ``gc.enabled`` of a store is false.
         """
         from lakeformat.mixed.expire.expire import MixedExpiryRequest, expire_mixed
         from lakeformat.mixed.table.consumers import consumers_of_pair

@@ -71,9 +71,9 @@ class ChangeWriter(NodeWriter):
     ) -> None:
         """Add changes: a row of kind ``-U`` or ``-D`` is a delete, any other row an insert.
 
-        ``kinds=None`` makes all rows inserts. With ``of_stored`` the rows to delete are rows of the
-        table, which may lack a version. Raise ``InvalidRequestError`` for a row that does not fit
-        the table, has no key, or is a delete that needs a version and has none.
+        ``kinds=None`` makes all rows inserts. With ``of_stored`` the rows to delete were read from
+        the table, so they may lack a version. Raise ``InvalidRequestError`` for a row that does not
+        fit the table, has no key, or is a delete that needs a version and has none.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fast-forwards main to a branch, if the branch has all commits of main.
 
-The snapshots that main lacks are published on main one by one, each only if main has no snapshot
-with its number. A snapshot is deleted again if a rollback has removed the one before it. After each
-of them main is at a complete state of the branch. After an interruption, repeat the call to
-continue.
+The snapshots that main lacks are published on main one by one. A snapshot is published only if main
+has no snapshot with its number. If a rollback meanwhile removes the snapshot before, the published
+snapshot is deleted again. So main is always at a complete snapshot. After an interruption, repeat
+the call to continue.
 """
 
 from __future__ import annotations
@@ -282,8 +282,8 @@ def _publish(storage: Storage, old: str, new: str) -> None:
     if not create_or_find(storage, new, content) and storage.read(new) != content:
         raise CommitConflictError(
             f"another program wrote {storage.uri(new)} during the fast-forward of main. Main is "
-            "intact, at a complete snapshot. Run the fast-forward again: if the conflict remains, "
-            "the error names it"
+            "intact, at a complete snapshot. Run the fast-forward again: if main cannot receive "
+            "the commits of the branch any more, the error names the reason"
         )
 
 

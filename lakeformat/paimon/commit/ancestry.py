@@ -27,10 +27,9 @@ def is_built_on(
     """Return True if snapshot ``later`` was built on ``snapshot``, False if not, None if unknown.
 
     The answer is True if ``later`` names a manifest or index manifest that ``snapshot`` wrote, or
-    if the manifests of ``later`` name all data files that ``snapshot`` added. It is False if
-    ``later`` has the next number and its manifests name none of these data files. If the manifests
-    do not decide, the times of the snapshot files do: the answer is False if ``later`` is older
-    than ``snapshot``, else None.
+    all data files that ``snapshot`` added. The answer is False if ``later`` has the next number and
+    names none of these data files. Otherwise it is False if the file of snapshot ``later`` is older
+    than that of ``snapshot``, else None.
     """
     answer = _decided_by_manifests(handle, later, snapshot, changes)
     if answer is None and _is_older(handle, later, snapshot.id):

@@ -115,7 +115,7 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Snaps
             raise CommitConflictError(
                 f"{who} conflicts: its files were written for {counted(total, 'bucket')}, but "
                 f"{place(who.handle, partition)} is empty now and new files need {current} "
-                f"('bucket' of schema {who.handle.schema.id}): the bucket count changed "
+                f"('bucket' of schema {who.handle.schema.id}). So the bucket count changed "
                 "while this commit was prepared. Nothing was published. Discard prepared messages "
                 "with Table.abort, open the table again, and write the rows again"
             )

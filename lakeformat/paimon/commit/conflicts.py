@@ -150,7 +150,7 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
     raise CommitConflictError(
         f"{sides}: {place(who.handle, one.partition)} has "
         f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
-        f"{other.file.file_name}): the bucket count changed while this commit was prepared. "
+        f"{other.file.file_name}). So the bucket count changed while this commit was prepared. "
         "Nothing was published. Discard prepared messages with Table.abort, open the table again, "
         "and write the rows again or overwrite the partition"
     )

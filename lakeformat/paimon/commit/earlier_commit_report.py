@@ -26,13 +26,13 @@ __all__ = ["EarlierCommitReport"]
 class EarlierCommitReport(Report):
     """Returns the report on an earlier attempt, given its snapshot.
 
-    Raises InvalidRequestError if the two attempts differ. They differ if only some of the files
-    belong to the earlier attempt. Except for compactions, they differ too if the numbers of rows
-    differ. With ``commit.discard-duplicate-files``, both differences are allowed once the files are
-    written. If none of the files belongs to the earlier attempt, this is not a difference: a
-    repeated job writes its rows to new files. If in this case the earlier attempt was a batch in
-    transaction order, the numbers of rows are not compared: the batch left out keys that had
-    changed.
+    Raises InvalidRequestError if the attempts have different numbers of rows, or if only some of
+    the given files belong to the earlier attempt. Files that are all new are allowed: a repeated
+    job writes its rows to new files.
+
+    The rows of compactions are not counted. Nor are those of new files if the earlier attempt was a
+    batch in transaction order, which may have left out keys. With
+    ``commit.discard-duplicate-files``, written files are not checked.
     """
 
     handle: TableHandle

@@ -68,11 +68,11 @@ def find_replay(
     messages: Sequence[CommitMessage] = (),
     rows: int | None = None,
 ) -> CommitReport | None:
-    """Return the report on an earlier attempt of the same commit.
+    """Return the report on an earlier attempt of the same commit; None if there is none.
 
-    Return None without such an attempt, or if the compaction must still be published. ``rows`` is
-    the number of rows to write, if it is known and there are no messages yet. Raise
-    InvalidRequestError if the attempt committed something else, or if the rows that
+    Return None, too, if the earlier attempt published the rows, but not the compaction of the
+    messages. ``rows`` is the number of rows to write, if it is known and there are no messages yet.
+    Raise InvalidRequestError if the attempt committed something else, or if the rows that
     ``commit.replaces`` names cannot be replaced.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)

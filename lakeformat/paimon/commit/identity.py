@@ -46,9 +46,9 @@ class EarlierCommits:
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """Return the snapshot that the commit published earlier, or None.
 
-        Read the snapshots up to ``head``. Snapshots that an earlier call has read are read again
-        only after a rollback. Pass the snapshot that the commit builds on: then no other attempt
-        with the same identity can publish in between.
+        Search the snapshots up to ``head``. Snapshots that an earlier call has searched are
+        searched again only after a rollback. Pass as ``head`` the snapshot on which the commit
+        builds: then no other attempt with the same identity can publish in between.
 
         Raise InvalidRequestError if the commit is not found, but the same user has published a
         greater identifier. Raise CommitUndecidableError if the identity has ``first_try_millis``,

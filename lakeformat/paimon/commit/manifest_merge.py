@@ -177,9 +177,9 @@ def _merge_fully(
     merge: ManifestMerge,
     writer: _MergedManifestWriter,
 ) -> list[ManifestMeta]:
-    """Rewrite the chosen manifests, and each manifest that names a file which a chosen one deletes.
+    """Rewrite the chosen manifests, and return the whole manifest list.
 
-    Return the whole manifest list.
+    If a chosen manifest deletes a file of another manifest, the other manifest is rewritten, too.
     """
     rewritten = {position for start, end in merge.runs for position in range(start, end)}
     parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}

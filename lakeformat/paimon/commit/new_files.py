@@ -34,9 +34,9 @@ _COMMITTED_ONCE = (
 class NewFileCheck:
     """Searches for the files of the messages in all commits since the writers started.
 
-    A file can be committed only after its writer started. If the snapshot at that time is unknown,
-    or the history since then has expired, all existing snapshots, the live files and the tags are
-    searched, and so are their index files.
+    A file can be committed only after its writer started. If the newest snapshot at that time is
+    unknown, or a later snapshot has expired, the search covers all existing snapshots, the live
+    files and the tags, including index files.
     """
 
     handle: TableHandle

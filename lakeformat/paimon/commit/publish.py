@@ -32,22 +32,19 @@ def check_place(
 ) -> PublishOutcome:
     """Return COMMITTED if ``snapshot``, just published, is in the history; else LOST or UNKNOWN.
 
-    ``head`` is the snapshot on which it was built. Snapshots expire oldest first, so if ``head``
-    still exists, ``snapshot`` follows it.
+    ``head`` is the snapshot on which ``snapshot`` was built. If ``head`` still exists, the result
+    is COMMITTED, because snapshots expire oldest first.
 
-    A number becomes free again when its snapshot expires. So a writer that paused until then may
-    publish a number below the newest snapshot, where no reader finds it. Then ``snapshot`` is
-    deleted, and the result is LOST. The same is done after a rollback of ``head``. But if the next
-    snapshot of the table was built on ``snapshot``, the result is COMMITTED. If this is unknown, so
-    that the next snapshot may lack the changes, the result is UNKNOWN.
+    The result is LOST if a rollback has removed ``head``. It is also LOST if a slow writer used a
+    number that had already expired: no reader finds a snapshot there. In both cases the result is
+    COMMITTED instead if the next snapshot was built on ``snapshot``. On main, the result is also
+    LOST if the path no longer has the opened table. The file of a lost snapshot is deleted, but
+    never another writer's snapshot with the same number.
 
-    If the path no longer has the opened table, ``snapshot`` is deleted, too. The result is LOST on
-    main. On a branch, whose new name may have ``snapshot``, it is UNKNOWN. Another writer's
-    snapshot with the same number is never deleted.
-
-    A renaming of a branch, file by file, marks the branch before it lists the files for the last
-    time. So if the mark is missing, the renaming takes ``snapshot`` along or is given up; if the
-    mark exists, the result is UNKNOWN.
+    The result is UNKNOWN if nothing shows on which snapshot the next one was built. It is also
+    UNKNOWN if the branch was renamed or deleted, or is marked for that: the new name may have
+    ``snapshot``. A renaming makes the mark before it lists the files for the last time. So without
+    the mark, the renaming takes ``snapshot`` along or is given up.
     """
     storage, layout = handle.storage, handle.layout
     if _is_unfinished(handle):
@@ -77,7 +74,7 @@ def check_place(
 
 
 def is_moved_branch(handle: TableHandle) -> bool:
-    """Return True if the branch is being renamed or deleted, or if it was; main never is.
+    """Return True if the branch was renamed or deleted, or if that has begun; main never is.
 
     A renaming deletes its mark last, so the mark is read first.
     """

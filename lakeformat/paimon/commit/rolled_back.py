@@ -17,9 +17,9 @@ __all__ = ["is_replaced", "rolled_back_base"]
 
 
 def is_replaced(handle: TableHandle, head: Snapshot, number: int, identity: str | None) -> bool:
-    """Return True if ``number`` now belongs to a snapshot with another identity than ``identity``.
+    """Return True if the snapshot ``number`` has another identity than ``identity``.
 
-    Return False if no snapshot has the number now, and for ``identity=None``, an unknown identity.
+    Return False if this snapshot does not exist, or if ``identity`` is None, which means unknown.
     """
     if identity is None:
         return False

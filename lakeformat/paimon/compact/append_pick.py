@@ -77,9 +77,9 @@ def pick_unordered(
     """Return the packs of files of a partition without buckets that a compaction rewrites.
 
     First come the packs of files with deletion vectors, then packs of small files, the smallest
-    files first. The last pack needs ``compaction.min.file-num`` files or, with ``full``, two files.
-    With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of all files.
-    ``deletions=None`` stands for no deletion vector.
+    files first. The last pack of small files needs ``compaction.min.file-num`` files or, with
+    ``full``, two files. With ``full`` and ``compaction.force-rewrite-all-files``, the result is one
+    pack of all files. ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     if full and settings.rewrites_all and files:

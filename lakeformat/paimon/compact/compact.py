@@ -56,8 +56,8 @@ def compact(
 
     Buckets that another commit changed meanwhile are planned again. If a unit of work fails, the
     other units still run; then the first LakeError is raised, with the report in its attribute
-    ``report``. A retry with the same ``commit`` does not repeat the work that the existing
-    snapshots of earlier attempts contain.
+    ``report``. A retry with the same ``commit`` skips the work that earlier attempts have
+    published, as long as their snapshots exist.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -93,12 +93,13 @@ def run_plans(
 ) -> CompactReport:
     """Plan, run and commit in rounds until a plan has no unit of work.
 
-    After ``_ROUNDS`` rounds, or too many conflicts, the compaction ends early. The first round
-    plans all chosen buckets: ``plan`` gets None. Later rounds plan the buckets whose
-    commit was a conflict, and buckets that have just received postponed rows. Unless
-    ``ends_at_once`` returns True, they also plan the buckets that were just compacted. Raise
-    InvalidRequestError if ``on_progress`` cannot be called, and the first error of a unit at the
-    end.
+    The compaction ends earlier after ``_ROUNDS`` rounds, or after too many conflicts. In the first
+    round, ``plan`` gets None and plans all chosen buckets. Later rounds plan the buckets whose
+    commit was a conflict, and buckets that have just received postponed rows. They also plan the
+    buckets that were just compacted, unless ``ends_at_once`` returns True.
+
+    Raise InvalidRequestError if ``on_progress`` cannot be called. If units fail, raise the first of
+    their errors at the end.
     """
     if on_progress is not None and not callable(on_progress):
         raise InvalidRequestError(

@@ -39,11 +39,10 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return a search for the snapshot of the next commit, which another attempt may have
-        published.
+        """Return a search for a snapshot of another attempt with the identity of the next commit.
 
-        Publish the next snapshot with the identity ``commit`` of the search, then call
-        ``published``. The search reads only snapshots since the last ``look``.
+        Publish the next snapshot with this identity, the attribute ``commit`` of the search. Then
+        call ``published``. The search reads only snapshots since the last ``look``.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

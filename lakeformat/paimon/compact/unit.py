@@ -43,8 +43,9 @@ class CompactUnit:
     steps: tuple[Step, ...]
     output_level: int = 0
     drop_delete: bool = False
-    """True to drop rows of the kinds DELETE and UPDATE_BEFORE: this makes no older row of their
-    keys visible.
+    """True to drop rows of the kinds DELETE and UPDATE_BEFORE.
+
+    Set it only if no older row of their keys becomes visible.
     """
     is_last: bool = False
     """True if the output level is the highest level."""

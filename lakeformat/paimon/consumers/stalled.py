@@ -77,7 +77,7 @@ class StalledConsumer:
     def advice(self, table: str) -> str:
         """Return the advice: restart the reader, or run a command that deletes the consumer.
 
-        For a damaged consumer: set it to a snapshot, or delete its file.
+        The advice for a damaged consumer is to set it to a snapshot, or to delete its file.
         """
         name = shlex.quote(self.id)
         if self.damage is not None:
@@ -90,7 +90,7 @@ class StalledConsumer:
     def advice_to_maintain(self, table: str) -> str:
         """Return the advice: restart the reader, or run a maintenance that deletes the consumer.
 
-        For a damaged consumer: set it to a snapshot, or delete its file.
+        The advice for a damaged consumer is to set it to a snapshot, or to delete its file.
         """
         if self.damage is not None:
             return self.advice(table)
@@ -119,10 +119,10 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A consumer of a stream, or with a damaged file, is stalled after one day without a move. Any
-    other consumer is stalled after ``unmoved_for`` milliseconds, but at least a day.
-    ``unmoved_for=None`` means a week; in a table with the option ``consumer.expiration-time`` it
-    means never, because an expiry deletes these consumers.
+    A consumer of a stream, or with a damaged file, is returned after one day without a move. Any
+    other consumer is returned after ``unmoved_for`` milliseconds, but not within the first day.
+    ``unmoved_for=None`` means a week. But in a table with the option ``consumer.expiration-time``
+    it means never, because an expiry deletes these consumers.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs

@@ -24,7 +24,8 @@ __all__ = ["refuse_stored_nulls"]
 def refuse_stored_nulls(rows: pa.Table, fields: Sequence[DataField]) -> None:
     """Raise ``InvalidRequestError`` if a NOT NULL column has a null, nested values included.
 
-    New rows are checked when they are written. Such a row is older than the NOT NULL constraint.
+    New rows are checked when they are written, so a row with a null is older than the NOT NULL
+    constraint.
     """
     for field, column in zip(fields, rows.columns, strict=True):
         for values in column.chunks:

@@ -73,7 +73,7 @@ class FilesElsewhere:
         self._needed = _needed(handle, messages)
 
     def reason(self, messages: Sequence[CommitMessage]) -> str | None:
-        """Return the reason why files of the messages must be kept; None if none must be kept."""
+        """Return the reason why files of the messages must be kept; None if all may be deleted."""
         found = self._needed and sorted(self._needed & _keys(self._handle, messages))
         if not found:
             return None

@@ -30,9 +30,9 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    ``older`` is None, except when an interrupted expiry is resumed: then it contains the kept
-    snapshots before ``oldest``. A rollback may have restored files since the interruption, so all
-    files of ``older`` and of ``oldest`` are protected then.
+    Pass ``older`` only to resume an interrupted expiry: the kept snapshots before ``oldest``. Then
+    all files of ``older`` and of ``oldest`` are protected, because a rollback may have restored
+    files since the interruption.
     """
     protection = find_protection(
         handle,

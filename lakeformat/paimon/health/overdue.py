@@ -65,8 +65,8 @@ class OverdueNumbers:
     def held_backlog(self) -> float:
         """The share, from 0 to 1, of snapshots (or changelogs) that are overdue.
 
-        It is 0 if consumers keep none of these. It is also 0 if at most 10 are overdue, or at most
-        half as many as are within the retention.
+        The share is 0 if consumers keep none of the overdue ones. It is also 0 if at most 10 are
+        overdue, or at most half as many as the retention keeps.
         """
         return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
 

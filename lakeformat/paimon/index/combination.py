@@ -85,8 +85,8 @@ def _replace_buckets(
     """Return ``state`` without ``removed`` and with ``added``, for an index type with one file per
     bucket.
 
-    The old file of a bucket with a changed file is left out. Raise InvalidRequestError for two new
-    files of one bucket.
+    The old file of each bucket in ``removed`` or ``added`` is left out. Raise InvalidRequestError
+    for two new files of one bucket.
     """
     buckets = [_bucket_of(entry) for entry in added]
     if len(set(buckets)) < len(buckets):
@@ -147,8 +147,8 @@ def _exchange_global_indexes(
     """Return ``state`` without the global index files ``removed``, and with those in ``added``.
 
     Files are matched by name. Raise CommitConflictError if a file to remove does not exist any
-    more, or if a file to add exists already. Also raise it if two files would index the same rows
-    of a field, or index one field with different extra fields.
+    more, or if a file to add exists already. Raise it also if a kept and a new file index the same
+    field, either for common rows or with different extra fields.
     """
     left = _without_named(state, removed)
     for old in left:

@@ -92,7 +92,7 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Drop the rows of a key above level 0, except the one at the lowest of these levels.
+    """Keep, of the rows of a key above level 0, only the row at the lowest of these levels.
 
     ``places`` are the positions in ``groups.order`` of all rows above level 0. Return the new
     groups, and the positions in their ``order`` of the kept rows above level 0.

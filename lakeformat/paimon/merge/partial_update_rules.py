@@ -35,10 +35,10 @@ class PartialUpdateRules:
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:
-        """The index in ``groups`` of each column in a sequence group, by the name of the column.
+        """The position in ``groups`` of each column's sequence group, by the name of the column.
 
-        The columns of a group are its sequence columns, and the columns that only a row with a
-        newer sequence updates.
+        A group has its sequence columns, and the columns that only a row with a newer sequence
+        updates.
         """
         return {
             name: number

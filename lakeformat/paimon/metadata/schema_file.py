@@ -123,8 +123,8 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
 def naming_schema(storage: Storage, layout: TableLayout, schema_id: int) -> Iterator[None]:
     """Add the URI of a schema file to an InvalidRequestError that the block raises.
 
-    The new message reports an invalid place for data files, such as an external path, in the
-    options of the schema. So the block must not raise this error for any other reason.
+    The new message reports that the schema names an invalid place for data files, such as an
+    external path. So the block must not raise InvalidRequestError for any other reason.
     """
     try:
         yield

@@ -123,9 +123,10 @@ class TableOptions(DeclaredOptions):
         """
         if not self.makes_changelog:
             raise InvalidRequestError(
-                f"option 'changelog-producer' is {self.changelog_producer!r}: no compaction makes "
-                "a changelog of this table. Use `lake compact` to compact it; docs/changelog.md "
-                "lists the tables that may get another producer"
+                f"option 'changelog-producer' is {self.changelog_producer!r}, so compactions of "
+                "this table write no changelog. To compact the table, use `lake compact`. To get "
+                "a changelog, set another producer: docs/changelog.md lists the tables that may "
+                "have one"
             )
         return "minor" if self.changelog_producer == "lookup" else "full"
 

@@ -115,9 +115,9 @@ class ExpireRequest:
     def older_than(self, rules: ExpireRules, now_millis: int) -> datetime:
         """Return the local time before which partitions expire.
 
-        If ``expiration_time`` is a point in time, return it in the local time that this machine had
-        then. An age counts on the local clock, as in Java, so with an age of one day the partition
-        of today never expires.
+        If ``expiration_time`` is a point in time, return it converted to the local time of this
+        machine. An age counts on the local clock, as in Java, so with an age of one day the
+        partition of today never expires.
         """
         asked = self.expiration_time
         try:

@@ -328,7 +328,7 @@ def test_files_of_an_earlier_key_are_refused_until_they_are_rewritten(catalog):
     mixed.write(names(_1="b", _2="c", _3="d", _4="a"))
     mixed.compact(strategy="full")
     catalog.detach_table("db.t")
-    with pytest.raises(lake.InvalidRequestError, match="The earlier Mixed table had another key"):
+    with pytest.raises(lake.InvalidRequestError, match="the earlier Mixed table had another key"):
         catalog.adopt_table("db.t", primary_key=["name"])
     catalog.table("db.t").compact(strategy="full", rewrite_all=True)
     again = adopted(catalog, "name")

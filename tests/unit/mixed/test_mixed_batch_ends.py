@@ -131,7 +131,7 @@ def test_the_command_ends_a_batch_with_a_stale_lease(table, paused):
     clock.millis += leases.LEASE_MILLIS
     assert table.end_batch().transactions == (batch.transaction,)
     with pytest.raises(
-        lake.LockUnavailableError, match=r"has already ended: .*`lake end-batch` or"
+        lake.LockUnavailableError, match=r"has already ended\. .*`lake end-batch` or"
     ):
         batch.write(names(_1="late"))
     assert contents(table) == {}
@@ -146,7 +146,9 @@ def test_a_compaction_ends_a_batch_with_a_stale_lease(table, paused):
     assert "wait" in table.compact(strategy="full").sentence
     clock.millis += leases.LEASE_MILLIS
     assert "wait" not in table.compact(strategy="full").sentence
-    with pytest.raises(lake.LockUnavailableError, match=r"transaction 2 on .* has already ended: "):
+    with pytest.raises(
+        lake.LockUnavailableError, match=r"transaction 2 on .* has already ended\. "
+    ):
         batch.write(names(_1="late"))
     assert contents(table) == contents(table.base) == {1: "b"}
     table.begin().abort()  # the refused batch holds no lease any more

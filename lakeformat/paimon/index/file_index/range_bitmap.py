@@ -46,10 +46,11 @@ _MOST_SLICES = 64
 def encode_range_bitmap(
     column: Column, data_type: DataType, *, chunk_size: int | None = None
 ) -> bytes:
-    """Return the index of a column; ``chunk_size`` is the size of a dictionary chunk in bytes.
+    """Return the index of a column.
 
-    By default, a chunk has 16 KiB; for BOOLEAN, TINYINT and SMALLINT, it has one value. Raise
-    UnsupportedError for a type without this index, and InvalidRequestError for a negative size.
+    ``chunk_size`` is the size of a dictionary chunk in bytes, by default 16 KiB. The default for
+    BOOLEAN, TINYINT and SMALLINT is one value for each chunk. Raise UnsupportedError for a type
+    without this index, and InvalidRequestError for a negative size.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     distinct = distinct_values(column, data_type)

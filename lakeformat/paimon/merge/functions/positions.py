@@ -137,8 +137,8 @@ class FirstValue(PositionState):
 class FirstNonNullValue(FirstValue):
     """The state of ``first_non_null_value``: the first value that is not null.
 
-    After this value, newer rows do not change the state. The value of an older row that arrives
-    late becomes the state, even if this value is null.
+    Newer rows then do not change the state. But a late row, which is older, replaces the state by
+    its own value, even by null.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:

@@ -68,7 +68,7 @@ def changelog_producer(handle: TableHandle) -> str:
 
 
 def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
-    """Return the handle with the changelog producer by which it reads changes after a snapshot."""
+    """Return the handle with the changelog producer for reading changes after ``snapshot``."""
     producer = _producer_at(handle, snapshot.schema_id)
     if producer == changelog_producer(handle):
         return handle
@@ -80,7 +80,7 @@ def _producer_at(handle: TableHandle, schema_id: int) -> str:
     """Return the changelog producer by which a reader with this handle reads snapshots of a schema.
 
     A schema newer than that of the handle sets its own producer. But a handle with ``none`` always
-    reads by ``none``: the files that each commit added have all rows, with any producer.
+    reads by ``none``, because with any producer the files that each commit added have all rows.
     """
     own = changelog_producer(handle)
     if own == NO_PRODUCER or schema_id <= handle.schema.id:
@@ -207,9 +207,9 @@ class ChangeFiles:
         """Return True if ``changelog-producer=input`` was set after the rows of the snapshot were
         written.
 
-        Then its changes are only in the files that it added. Its schema may be newer than its rows:
-        a commit has the newest schema, but it has no changelog if its writer began earlier. Return
-        False for any other producer: the changelog of a later compaction may deliver the rows.
+        Then the changes of the snapshot are only in the files that it added. Its schema can be
+        newer than its rows, because each commit takes the newest schema. Return False for any other
+        producer: the changelog of a later compaction may deliver the rows.
         """
         handle = self._handle
         has_changelog = snapshot.changelog_manifest_list is not None

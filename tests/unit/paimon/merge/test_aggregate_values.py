@@ -226,7 +226,7 @@ def test_a_null_in_a_nested_key_is_refused_where_asked() -> None:
             "nested_update",
             "ARRAY<ROW<a INT, b ARRAY<INT>>>",
             {"nested_key": "a", "nested_sequence_field": "b"},
-            "without an order",
+            "has no order",
         ),
         ("nested_partial_update", "ARRAY<ROW<a INT>>", {}, "nested-key"),
         (

@@ -294,7 +294,7 @@ def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
             table.write(rows((day, 1, 1, day)))
     with pytest.raises(CorruptTableError, match="in dt=mon and in dt=tue") as refused:
         table.write(rows(("wed", 1, 2, "c")))
-    assert "find the key with table.check(unique=[['id']])" in str(refused.value)
+    assert "Find the key with table.check(unique=[['id']])" in str(refused.value)
     [found] = table.check(unique=[["id"]]).failed
     assert found.examples == ("id=1",)
 
