@@ -28,8 +28,7 @@ from lakeformat.paimon.metadata.schema_file import create_schema, table_exists
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.changes import SchemaChange
 from lakeformat.storage import FileInfo, Storage
-from lakeformat.storage.empty_directory import remove_empty_directory
-from lakeformat.storage.kept_directory import keep_directory
+from lakeformat.storage.empty_directory import keep_directory, remove_empty_directory
 from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
 from lakeformat.tables.table import offer_arguments

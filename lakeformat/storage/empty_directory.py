@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes a directory only while it is empty."""
+"""Deletes a directory only while it is empty, or keeps a directory that becomes empty."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Protocol, runtime_checkable
 from lakeformat.storage.base import Storage
 from lakeformat.storage.locked_creation import LockedCreation
 
-__all__ = ["RemovesEmptyDirectories", "empty_remover", "remove_empty_directory"]
+__all__ = [
+    "KeepsDirectories",
+    "RemovesEmptyDirectories",
+    "empty_remover",
+    "keep_directory",
+    "remove_empty_directory",
+]
 
 
 @runtime_checkable
@@ -23,6 +29,15 @@ class RemovesEmptyDirectories(Protocol):
 
         If the directory is not empty, keep it and return False.
         """
+        ...
+
+
+@runtime_checkable
+class KeepsDirectories(Protocol):
+    """A storage in which a directory without a marker exists only while a file is below it."""
+
+    def keep_directory(self, path: str) -> None:
+        """Write the marker of a directory if it is missing."""
         ...
 
 
@@ -46,3 +61,15 @@ def remove_empty_directory(storage: Storage, path: str) -> bool:
         return False
     storage.delete_directory(path)
     return True
+
+
+def keep_directory(storage: Storage, path: str) -> None:
+    """Keep a directory even if everything in it is deleted later.
+
+    Do nothing on a storage with real directories. Another program may have made the directory
+    without a marker, for example by writing a table into it.
+    """
+    while isinstance(storage, LockedCreation):
+        storage = storage.inner
+    if isinstance(storage, KeepsDirectories):
+        storage.keep_directory(path)

@@ -41,8 +41,7 @@ from lakeformat.iceberg.properties import bool_property
 from lakeformat.paimon.layout import DATABASE_SUFFIX
 from lakeformat.storage import FileInfo, Storage
 from lakeformat.storage.base import LARGE_FILE
-from lakeformat.storage.empty_directory import remove_empty_directory
-from lakeformat.storage.kept_directory import keep_directory
+from lakeformat.storage.empty_directory import keep_directory, remove_empty_directory
 from lakeformat.storage.links import is_link, refuse_link, within
 from lakeformat.storage.move_directory import MovesDirectories, mover
 from lakeformat.tables.parallel import in_parallel
