@@ -85,7 +85,10 @@ def import_cost(modules: Sequence[str], rounds: int, python: str = sys.executabl
 def import_table(
     rounds: int, cases: Mapping[str, Sequence[str]] = CASES, python: str = sys.executable
 ) -> Iterator[str]:
-    """Yield the lines of the table of ``cases``, with the Airflow that ``python`` imports."""
+    """Measure the imports of ``cases``, and yield the lines of a table with the results.
+
+    ``python`` is the interpreter that imports them, with its Airflow.
+    """
     yield "| a DAG file with | modules | CPU ms | part of the import of `airflow.sdk` | at most |"
     yield "|---|---|---|---|---|"
     for name, modules in cases.items():

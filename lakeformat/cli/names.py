@@ -204,8 +204,8 @@ def drop_database(
 ) -> None:
     """Delete a database, after a question. A database with tables needs --cascade.
 
-    Iceberg tables are only removed from their catalog: --purge also deletes their files. In a
-    catalog of directories, their drop requires --purge.
+    Iceberg tables are only removed from their catalog: --purge also deletes their files. If the
+    catalog consists of directories, Iceberg tables cannot be dropped without --purge.
 
     An example: lake drop-database shop --cascade --dry-run
     """

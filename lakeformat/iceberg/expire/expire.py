@@ -129,11 +129,11 @@ def _forget_branches(handle: TableHandle, chosen: Selection) -> None:
 
 
 def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
-    """Return the files to delete; an error after the commit gets a note that ``remove_orphans``
-    deletes them.
+    """Return the files to delete; ``published`` is the metadata after the commit, if there is one.
 
-    With a REST catalog other writers may have added snapshots to new branches by the time of the
-    commit. The files of these snapshots are kept, too.
+    With a REST catalog, ``published`` may have snapshots of new branches that other writers have
+    added. Their files are kept. If the search fails after the commit, its error gets a note that
+    ``remove_orphans`` deletes the files.
     """
     after = chosen.metadata
     if published is not None:

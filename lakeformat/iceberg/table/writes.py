@@ -190,8 +190,8 @@ class TableWrites(TableHistory):
         the block until the batch is recorded, a consumer with the name of the stream keeps the
         snapshots from expiring. The identifiers of batches must ascend: raise
         ``InvalidRequestError`` for a batch that is not published, but older than the newest
-        published batch. ``checkpoint`` is the id of the stream's checkpoint. Raise the same error
-        if the batch was published with another ``checkpoint``.
+        published batch. ``checkpoint`` is the id of the stream's checkpoint: raise the error if the
+        batch was published with another one.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -329,9 +329,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise write with ``commit``. The record of the newest
-        batch is in the directory of the change store. Identifiers of batches must ascend: raise
-        ``InvalidRequestError`` for a batch that is older than the newest one and not published, and
-        if the batch was published with another ``checkpoint``, the id of the stream's checkpoint.
+        batch is in the directory of the change store. Raise ``InvalidRequestError`` for a batch
+        that is older than the newest one and not published. ``checkpoint`` is the id of the
+        stream's checkpoint: raise the error if the batch was published with another one.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.mixed.write.write_changes import change_handle

@@ -34,7 +34,9 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The keys of the two options for one kind of file, as errors show them: ``'file.format'``."""
+    """The keys of two options for one kind of file, quoted for errors: its format, such as
+    ``'file.format'``, and its compression.
+    """
 
     format: str
     compression: str

@@ -77,11 +77,11 @@ class HashedBuckets:
         return mask if mask.all() or self._has_kept_buckets() else np.ones(len(columns), np.bool_)
 
     def _has_kept_buckets(self) -> bool:
-        """Return True if all rows of a key are in one bucket, also those written before its last
-        change of type.
+        """Return True if rows with equal values of the bucket key are always in one bucket.
 
-        The schemas of the files are not enough: a compaction writes old rows with the new schema
-        into their old bucket. A primary key never changes its types.
+        A change of a column's type can break this, because old rows keep their bucket. The schemas
+        of the files do not show it: a compaction writes old rows with the new schema. The types of
+        a primary key never change.
         """
         if self._schema.primary_keys:
             return True
