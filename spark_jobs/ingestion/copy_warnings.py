@@ -10,6 +10,8 @@ import lakeformat as lake
 __all__ = ["warn_of_double_rows", "warn_of_missing_rows", "warn_of_overwrites"]
 
 _log = logging.getLogger(__name__)
+_ONE_ROW_WINS = ("deduplicate", "first-row")
+"""The merge engines with which rows that are written again replace themselves, or are ignored."""
 
 
 def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
@@ -53,12 +55,16 @@ def warn_of_double_rows(
     """Log a warning that the target gets the rows before snapshot ``ended`` of the source twice.
 
     ``commit`` is the snapshot of the target with the first copy of these rows. The copy was made
-    for another consumer, or when the source had another name.
+    for another consumer, or when the source had another name. Log nothing if the second copy of a
+    row changes nothing, because the target keeps one row of each key.
     """
+    if table.schema.primary_keys and table.schema.table_options.merge_engine in _ONE_ROW_WINS:
+        return
     _log.warning(
         "%s gets rows of %s twice: snapshot %d of the target already has the changes before "
         "snapshot %d of the source, but consumer %r has not read these changes. This is normal if "
-        "the target also has another consumer. If the source was renamed after a failed run, roll "
-        "the target back to snapshot %d and set the consumer to %d with `lake consumer set`",
+        "the target also has another consumer. If the source was renamed after a failed run, and "
+        "only this job has written into the target since: stop the job, roll the target back to "
+        "snapshot %d, set a new consumer to %d with `lake consumer set`, and run the job with it",
         *(table.location, source.location, commit.id, ended, consumer, commit.id, ended),
     )

@@ -293,13 +293,13 @@ def _finish_earlier(
         if ended is None:
             raise
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
+    same = (each for each in copies if (each.properties or {}).get(_TABLE) == read_table)
+    if (renamed := next(same, None)) is not None:
+        if (end := _end_of(renamed)) > max(position, ended or 0):
+            warn_of_double_rows(table, source, consumer, renamed, end)
+    elif ended is None and position and not _may_have_copied(snapshots, user):
+        warn_of_missing_rows(table, source, consumer, position)
     if ended is None:
-        same = (each for each in copies if (each.properties or {}).get(_TABLE) == read_table)
-        if (renamed := next(same, None)) is not None:
-            if (end := _end_of(renamed)) > position:
-                warn_of_double_rows(table, source, consumer, renamed, end)
-        elif position and not _may_have_copied(snapshots, user):
-            warn_of_missing_rows(table, source, consumer, position)
         return lake.CommitId(user, position)
     if ended > position:
         source.consumers.set(consumer, next_snapshot=ended)

@@ -282,13 +282,66 @@ def test_a_renamed_source_whose_consumer_was_not_moved_is_warned_of(
     catalog.rename_table("shop.source", "shop.renamed")
     follow(source_table="shop.renamed")
     assert rows(catalog) == [("pear", 1), ("pear", 1)]
-    assert "roll the target back to snapshot 1 and set the consumer to 2" in caplog.text
+    assert "roll the target back to snapshot 1, set a new consumer to 2" in caplog.text
     catalog.table("shop.copy").rollback(snapshot=1, as_latest=False)
-    catalog.table("shop.renamed").consumers.set("copy", next_snapshot=2)
+    catalog.table("shop.renamed").consumers.set("new", next_snapshot=2)
     caplog.clear()
     put(catalog.table("shop.renamed"), "fig", 1)
-    follow(source_table="shop.renamed")
+    follow(source_table="shop.renamed", consumer="new")
     assert (rows(catalog), caplog.text) == ([("fig", 1), ("pear", 1)], "")
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "first-row"])
+def test_rows_that_replace_themselves_are_not_warned_of(
+    catalog, source, follow, monkeypatch, caplog, engine
+):
+    put(source, "pear", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
+        with pytest.raises(KeyboardInterrupt):
+            follow(table_options={"merge-engine": engine})
+    catalog.rename_table("shop.source", "shop.renamed")
+    follow(source_table="shop.renamed")
+    catalog.table("shop.copy").compact(strategy="full")  # before that, readers see no first rows
+    assert (rows(catalog), caplog.text) == ([("pear", 1)], "")
+
+
+def test_rows_that_are_added_up_twice_are_warned_of(catalog, source, follow, caplog):
+    catalog.create_table(
+        "shop.copy",
+        [("sku", "STRING"), ("pieces", "INT")],
+        primary_key=["sku"],
+        options={"merge-engine": "aggregation", "fields.pieces.aggregate-function": "sum"},
+    )
+    put(source, "pear", 1)
+    follow()
+    follow(consumer="second")
+    assert rows(catalog) == [("pear", 2)]
+    assert "shop.db/source twice: snapshot 1 of the target" in caplog.text
+
+
+def test_a_source_that_was_renamed_there_and_back_is_warned_of(
+    catalog, source, follow, monkeypatch, caplog
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    follow()
+    put(source, "plum", 1)
+    catalog.rename_table("shop.source", "shop.renamed")
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
+        with pytest.raises(KeyboardInterrupt):
+            follow(source_table="shop.renamed")
+    catalog.rename_table("shop.renamed", "shop.source")
+    put(catalog.table("shop.source"), "fig", 1)
+    follow()
+    assert rows(catalog) == [("fig", 1), ("pear", 1), ("plum", 1), ("plum", 1)]
+    assert "roll the target back to snapshot 2, set a new consumer to 3" in caplog.text
+    catalog.table("shop.copy").rollback(snapshot=2, as_latest=False)
+    catalog.table("shop.source").consumers.set("new", next_snapshot=3)
+    caplog.clear()
+    follow(consumer="new")
+    assert (rows(catalog), caplog.text) == ([("fig", 1), ("pear", 1), ("plum", 1)], "")
 
 
 def test_a_copied_snapshot_of_the_source_may_expire(catalog, source, follow):
