@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakeformat.errors import LakeError
+from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.snapshot import PAIMON_IDENTITY
 from lakeformat.iceberg.metadata.snapshot import Snapshot as IcebergSnapshot
@@ -97,10 +97,13 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
 
 def _is_replaced(handle: TableHandle, shown: IcebergSnapshot) -> bool:
     """Return True if the table has another snapshot with the number of ``shown``, because a
-    rollback has removed the published one.
+    rollback has removed the published one. Return False if its file is damaged.
     """
     identity = shown.summary.get(PAIMON_IDENTITY)
-    there = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
+    try:
+        there = read_snapshot_if_present(handle.storage, handle.layout, shown.snapshot_id)
+    except CorruptTableError:
+        return False
     return there is not None and identity not in (None, there.identity)
 
 

@@ -565,6 +565,19 @@ def test_health_names_the_snapshots_that_readers_miss(storage):
         assert lake.publication_lag(table).snapshots == 2 + written
 
 
+def test_a_damaged_snapshot_does_not_hide_the_lag(storage):
+    table = published_table(storage, COLUMNS)
+    table.write(rows_of(id=[1], note=["a"]))
+    unobserved(table).write(rows_of(id=[2], note=["b"]))
+    storage.delete(f"{ROOT}/snapshot/snapshot-1")
+    storage.create(f"{ROOT}/snapshot/snapshot-1", b"{")
+    lag = lake.publication_lag(table)
+    assert (lag.snapshots, lag.finding) == (
+        1,
+        "the Iceberg metadata is 1 snapshot behind: it shows snapshot 1, and the newest is 2",
+    )
+
+
 def test_rows_that_are_lost_with_their_manifests_leave_the_metadata(storage):
     table = published_table(storage, COLUMNS)
     for number in range(3):
