@@ -267,8 +267,8 @@ class ObjectStorage:
                 if size is None or self._size(key) != size:
                     raise UnavailableError(
                         f"Cannot write {self.uri(key)}: the store does not know the upload any"
-                        " more: another program or a lifecycle rule has aborted it. The file was"
-                        " not written. Retry."
+                        " more: another program or a lifecycle rule has aborted it. This"
+                        " content was not written. Retry."
                     ) from None
 
     def _size(self, key: str) -> int | None:

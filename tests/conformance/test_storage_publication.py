@@ -300,7 +300,7 @@ def test_an_upload_that_was_aborted_can_be_repeated(storage, bucket):
 def test_an_aborted_upload_is_not_complete_because_of_a_smaller_file(storage, bucket):
     bucket.completions = [False]
     smaller = {"large": b"of another program"}
-    with pytest.raises(UnavailableError, match=r"The file was not written"):
+    with pytest.raises(UnavailableError, match=r"This content was not written"):
         write_large(storage, "large", lambda: bucket.objects.update(smaller))
     assert bucket.objects["large"] == b"of another program"
 
