@@ -8,6 +8,7 @@ table may be dropped. A writer that paused until then would create a file that n
 from __future__ import annotations
 
 from lakeformat.errors import CommitOutcomeUnknownError, NotFoundError
+from lakeformat.iceberg.commit.kept_changes import has_changes
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata, digest_of
 from lakeformat.iceberg.metadata.metadata_file import (
     decode_metadata,
@@ -36,7 +37,7 @@ def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str |
     Other programs delete files in any order: if the version hint is above the published number, the
     files after it decide. The hint is read only if commits delete old files. Raise
     ``CommitOutcomeUnknownError`` if the published file was deleted and later metadata does not have
-    its snapshots.
+    its changes.
     """
     storage, root = base.places.storage, base.places.root
     is_base_there = False
@@ -62,9 +63,11 @@ def _was_followed(published: LoadedMetadata, base: LoadedMetadata, newest: str) 
     if is_same_table and new_ids and new_ids <= _snapshot_ids(current):
         return True
     if not storage.exists(published.path):  # a later commit deleted it, or the table was dropped
-        if is_same_table and new_ids:
+        if is_same_table and (
+            new_ids or not has_changes(current, published.metadata, base.metadata)
+        ):
             raise CommitOutcomeUnknownError(
-                "the file was deleted, and the newest metadata does not have its snapshots"
+                "the file was deleted, and the newest metadata does not have its changes"
             )
         return is_same_table
     number = version_of(published.path)

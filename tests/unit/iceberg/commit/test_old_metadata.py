@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.iceberg.commit.commit import commit_metadata
-from lakeformat.iceberg.metadata.updates import set_properties
+from lakeformat.iceberg.metadata.snapshot import Reference
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
+from lakeformat.iceberg.metadata.updates import (
+    remove_properties,
+    remove_reference,
+    remove_snapshots,
+    set_properties,
+    set_reference,
+)
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 from tests.unit.iceberg.path_table import ROOT, appended, handle_on, names, path_table
@@ -163,9 +173,67 @@ def test_a_file_that_a_slow_commit_deleted_is_not_reported_as_published():
         storage.after = ("create", "v5.metadata.json", delete)
 
     storage.before = ("create", "v5.metadata.json", meanwhile)
-    with pytest.raises(CommitOutcomeUnknownError, match=r"v5.*does not have its snapshots"):
+    with pytest.raises(CommitOutcomeUnknownError, match=r"v5.*does not have its changes"):
         add(storage, "paused")
     assert found(storage) == ["a", "b", "c", "d", "e", "f", "g"]
+
+
+def move_back(metadata: TableMetadata) -> TableMetadata:
+    """Roll ``main`` back to its oldest snapshot."""
+    oldest = Reference("main", metadata.snapshots[0].snapshot_id, "branch")
+    return set_reference(metadata, oldest, metadata.last_updated_ms + 1)
+
+
+CHANGES_WITHOUT_SNAPSHOT = {
+    "set a property": lambda its: set_properties(its, {"p": "1"}),
+    "remove a property": lambda its: remove_properties(its, ["owner"]),
+    "add a tag": lambda its: set_reference(
+        its, Reference("x", its.current_snapshot_id, "tag"), its.last_updated_ms
+    ),
+    "remove a tag": lambda its: remove_reference(its, "old"),
+    "expire": lambda its: remove_snapshots(its, [its.snapshots[0].snapshot_id]),
+    "add a schema": lambda its: replace(
+        its, schemas=(*its.schemas, replace(its.schema, schema_id=1)), current_schema_id=1
+    ),
+    "roll back": move_back,
+}
+
+
+def table_with_tag_at_5() -> Interrupted:
+    storage = table_at_4()
+
+    def change(metadata: TableMetadata) -> TableMetadata:
+        tag = Reference("old", metadata.current_snapshot_id, "tag")
+        return set_properties(set_reference(metadata, tag, 0), {"owner": "shop"})
+
+    commit_metadata(handle_on(storage), lambda its: change(its.metadata))
+    return storage
+
+
+@pytest.mark.parametrize("change", CHANGES_WITHOUT_SNAPSHOT.values(), ids=CHANGES_WITHOUT_SNAPSHOT)
+def test_a_lost_change_without_a_snapshot_is_not_reported_as_published(change):
+    storage = table_with_tag_at_5()
+
+    def delete():
+        storage.delete(f"{METADATA}/v6.metadata.json")
+
+    def meanwhile():
+        add(storage, "d", "e", "f", "g")
+        storage.after = ("create", "v6.metadata.json", delete)
+
+    storage.before = ("create", "v6.metadata.json", meanwhile)
+    with pytest.raises(CommitOutcomeUnknownError, match=r"v6.*does not have its changes"):
+        commit_metadata(handle_on(storage), lambda its: change(its.metadata))
+    assert found(storage) == ["a", "b", "c", "d", "e", "f", "g"]
+
+
+@pytest.mark.parametrize("change", CHANGES_WITHOUT_SNAPSHOT.values(), ids=CHANGES_WITHOUT_SNAPSHOT)
+def test_a_change_that_later_commits_kept_is_published(change):
+    storage = table_with_tag_at_5()
+    storage.after = ("create", "v6.metadata.json", lambda: add(storage, "d", "e", "f", "g"))
+    result = commit_metadata(handle_on(storage), lambda its: change(its.metadata))
+    assert (result.is_published, result.attempts) == (True, 1)
+    assert found(storage)[-4:] == ["d", "e", "f", "g"]
 
 
 @pytest.mark.parametrize("commits", [1, 2, 3])
