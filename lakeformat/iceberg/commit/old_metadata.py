@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.place_check import DELETES_OLD, is_unchanged
@@ -21,6 +22,8 @@ from lakeformat.types.sentence import sentence
 __all__ = ["delete_old_metadata", "delete_old_versions"]
 
 _MOST_AT_ONCE = 100
+_CHECKED_EACH = 20
+"""The number of deletions after which the published file is read again: it may be large."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,9 +43,10 @@ def delete_old_versions(base: LoadedMetadata, published: LoadedMetadata) -> None
 
     If earlier commits did not delete the file ``v<N-1>.metadata.json``, delete all files with lower
     numbers before ``v<N>.metadata.json``, at most 100 in each commit. Otherwise N would become free
-    above a file that exists, and a paused writer could publish it again. Delete nothing if the
-    published file does not exist with its content: the table may have been dropped and created
-    again, with files of the same names.
+    above a file that exists, and a paused writer could publish it again. Of the files that are no
+    longer in the log, delete at most 100 too. Before the first deletion and then after each 20,
+    stop if the published file does not exist with its content: the table may have been dropped and
+    created again, with files of the same names.
     """
     _delete(base, _unlisted_versions(base, published))
 
@@ -73,8 +77,8 @@ def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
 
 
 def _unlisted_versions(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
-    for place, path in enumerate(_unlisted(base, published)):
-        if not is_unchanged(published):
+    for place, path in enumerate(islice(_unlisted(base, published), _MOST_AT_ONCE)):
+        if place % _CHECKED_EACH == 0 and not is_unchanged(published):
             return
         below = [] if place else _left_below(path, published)
         yield from below[:_MOST_AT_ONCE]

@@ -271,6 +271,41 @@ def test_many_files_that_were_not_deleted_are_deleted_by_several_commits():
     assert numbers(storage) == [208, 209]
 
 
+def test_a_shorter_metadata_log_does_not_read_the_new_metadata_for_each_deletion():
+    storage = CrashableStorage()
+    kept = {"write.metadata.previous-versions-max": "300"}
+    path_table(storage, properties={**DELETES, **kept})
+    add(storage, *(f"a{number}" for number in range(205)))
+    handle = handle_on(storage)
+    commit_metadata(handle, lambda its: set_properties(its.metadata, DELETES))
+    assert numbers(storage) == [*range(101, 208)]
+    reads = [each for each in storage.log if each.operation == "read"]
+    assert len([each for each in reads if each.path.endswith("v207.metadata.json")]) == 5
+    add(storage, "b")
+    assert numbers(storage) == [*range(201, 209)]
+    add(storage, "c")
+    assert numbers(storage) == [208, 209]
+
+
+def test_an_ordinary_commit_that_deletes_metadata_needs_eight_calls_after_the_publication():
+    storage = CrashableStorage()
+    path_table(storage, properties=DELETES)
+    add(storage, "a", "b", "c")
+    storage.log.clear()
+    add(storage, "d")
+    calls = [(each.operation, each.path.rpartition("/")[2]) for each in storage.log]
+    assert calls[calls.index(("create", "v5.metadata.json")) + 1 :] == [
+        ("read", "v4.metadata.json"),
+        ("read", "version-hint.text"),
+        ("overwrite", "version-hint.text"),
+        ("read", "v5.metadata.json"),
+        ("exists", "v2.metadata.json"),
+        ("exists", "v2.gz.metadata.json"),
+        ("exists", "v2.metadata.json.gz"),
+        ("delete", "v3.metadata.json"),
+    ]
+
+
 def test_a_commit_that_deletes_no_metadata_needs_two_calls_after_the_publication():
     storage = CrashableStorage()
     path_table(storage)
