@@ -107,8 +107,18 @@ class DirectoryPointer:
             return None
         self._known = published
         write_hint(self._storage, self._root, version_of(newest) or number)
-        delete_old_versions(base, published)
+        delete_old_versions(base, published, self._correct_hint)
         return published
+
+    def _correct_hint(self) -> None:
+        """Write the version hint with the highest number that exists.
+
+        A writer that paused before it wrote the hint may have written a low number, which another
+        paused writer may have published again.
+        """
+        found = (version_of(each.name) for each in self._storage.list(f"{self._root}/{METADATA}"))
+        if highest := max((each for each in found if each is not None), default=0):
+            write_hint(self._storage, self._root, highest)
 
     def _newest_if_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> str | None:
         """Return the path of the newest metadata file; if readers never found the published file,

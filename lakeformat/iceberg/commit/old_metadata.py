@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from lakeformat.errors import LakeError
@@ -38,17 +38,20 @@ def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None
     _delete(base, _unlisted(base, published))
 
 
-def delete_old_versions(base: LoadedMetadata, published: LoadedMetadata) -> None:
+def delete_old_versions(
+    base: LoadedMetadata, published: LoadedMetadata, if_replaced: Callable[[], None]
+) -> None:
     """Delete old metadata files as ``delete_old_metadata`` does, for a table without a catalog.
 
     If earlier commits did not delete the file ``v<N-1>.metadata.json``, delete all files with lower
     numbers before ``v<N>.metadata.json``, at most 100 in each commit. Otherwise N would become free
     above a file that exists, and a paused writer could publish it again. Of the files that are no
     longer in the log, delete at most 100 too. Before the first deletion and then after each 20,
-    stop if the published file does not exist with its content: the table may have been dropped and
-    created again, with files of the same names.
+    stop and call ``if_replaced`` if the published file does not exist with its content: the table
+    may have been dropped and created again, with files of the same names, or later commits deleted
+    the file.
     """
-    _delete(base, _unlisted_versions(base, published))
+    _delete(base, _unlisted_versions(base, published, if_replaced))
 
 
 def _delete(base: LoadedMetadata, paths: Iterable[str]) -> None:
@@ -76,9 +79,12 @@ def _unlisted(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
             yield path
 
 
-def _unlisted_versions(base: LoadedMetadata, published: LoadedMetadata) -> Iterator[str]:
+def _unlisted_versions(
+    base: LoadedMetadata, published: LoadedMetadata, if_replaced: Callable[[], None]
+) -> Iterator[str]:
     for place, path in enumerate(islice(_unlisted(base, published), _MOST_AT_ONCE)):
         if place % _CHECKED_EACH == 0 and not is_unchanged(published):
+            if_replaced()
             return
         below = [] if place else _left_below(path, published)
         yield from below[:_MOST_AT_ONCE]

@@ -127,6 +127,28 @@ def test_a_late_version_hint_names_no_file_that_was_not_deleted(commits):
     assert found(storage) == ["a", "b", "c", "paused", *others, "last"]
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_late_version_hint_names_no_number_that_was_published_again(dies):
+    """One writer pauses before the hint, and another one creates its number again."""
+    storage = table_at_4()
+    stale = storage.read(f"{METADATA}/v4.metadata.json")
+
+    def meanwhile():
+        add(storage, "d", "e", "f", "g")
+        storage.create(f"{METADATA}/v5.metadata.json", stale)
+
+    def created():
+        storage.before = ("overwrite", HINT, meanwhile)
+
+    storage.after = ("create", "v5.metadata.json", created)
+    add(storage, "paused")
+    assert storage.read(HINT) == b"9"
+    if not dies:  # the other writer finds that its file is not the newest
+        storage.delete(f"{METADATA}/v5.metadata.json")
+    add(storage, "last")
+    assert found(storage) == ["a", "b", "c", "paused", "d", "e", "f", "g", "last"]
+
+
 @pytest.mark.parametrize("left", [(4, 7, 8), (4, 6, 7, 8)])
 def test_files_that_another_program_deleted_in_any_order_free_no_number(left):
     """The base of the paused commit exists, but the version hint is above its number."""
