@@ -4,7 +4,8 @@
 The first published file is registered. After that, only the changes from the service's state to the
 newest file are sent; the service refuses them if its state has changed meanwhile. If no changes
 lead to the newest file, for example because a snapshot id was used again, the newest file is
-registered under the name of the table, and replaces the entry.
+registered under the name of the table, and replaces the entry. The service does not compare its
+state then.
 """
 
 from __future__ import annotations
@@ -60,21 +61,23 @@ class RestEntry:
             self._metastore.make_database(database, {})
         return self._metastore.register(self._name, newest.metadata_file)
 
-    def move(self, named: Named, newest: LoadedMetadata) -> bool:
+    def move(self, named: Named, newest: LoadedMetadata) -> bool | None:
         """Send the changes from ``named`` to ``newest``.
 
         Return False if the service no longer has the state ``named``. If no updates of the REST
         protocol lead from ``named`` to ``newest``, the metadata file of ``newest`` is registered
-        under the name of the table instead.
+        under the name of the table instead. Return None then, because the service replaces any
+        state.
         """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):
             wanted = _with_their_properties(named.metadata, newest.metadata)
             return self._metastore.send_changes(self._name, named.metadata, wanted)
-        if self._metastore.register(self._name, newest.metadata_file, overwrite=True):
-            return True
-        self.remove()  # services of older specifications cannot replace a table
-        return self.create(newest)
+        if not self._metastore.register(self._name, newest.metadata_file, overwrite=True):
+            self.remove()  # services of older specifications cannot replace a table
+            if not self.create(newest):
+                return False
+        return None
 
     def remove(self) -> None:
         """Remove the table from the catalog; the service keeps the files."""

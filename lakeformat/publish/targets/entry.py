@@ -51,8 +51,11 @@ class CatalogEntry(Protocol):
         """
         ...
 
-    def move(self, named: Named, newest: LoadedMetadata) -> bool:
+    def move(self, named: Named, newest: LoadedMetadata) -> bool | None:
         """Point the catalog to ``newest``; return False if it no longer points to ``named``.
+
+        Return None if the entry was moved, but the catalog could not check that it still pointed to
+        ``named``: the move may have replaced a newer state.
 
         After ``CommitOutcomeUnknownError`` the entry may have been moved.
         """

@@ -3,7 +3,9 @@
 
 The metadata files decide which state is the newest; the catalog follows. Each attempt first reads
 the entry, then looks up the newest metadata file. It changes the entry only if the entry still has
-the content that was read. So a slow publication never sets an entry back to an older file.
+the content that was read. So a slow publication never sets an entry back to an older file. If a
+catalog cannot check the content, the entry is read again after the change, and changed again until
+it shows the newest file.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def follow(
     ``table`` is the table as an argument of a command, for errors.
     """
     lost: CommitOutcomeUnknownError | None = None
+    is_changed = False
     for attempt in range(1, _ATTEMPTS + 1):
         named = entry.find()
         newest = versions.newest()
@@ -47,10 +50,13 @@ def follow(
         if named is not None:
             _require_ours(entry, named, newest)
             if entry.shows(named, newest):
-                return lost is not None
+                return is_changed or lost is not None
         try:
-            if entry.create(newest) if named is None else entry.move(named, newest):
+            moved = entry.create(newest) if named is None else entry.move(named, newest)
+            if moved is not False:
                 _log.info("%s now shows the metadata file %s", entry.name, newest.metadata_file)
+                is_changed = True
+            if moved:
                 return True
         except CommitOutcomeUnknownError as error:
             lost = error  # the next look at the catalog decides

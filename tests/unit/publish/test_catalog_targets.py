@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog.iceberg.rest import RestMetastore
 from lakeformat.errors import UnavailableError
 from lakeformat.publish import IcebergPublication
 from lakeformat.publish.versions import PublishedVersions
@@ -152,6 +153,59 @@ def test_a_slow_publication_never_moves_the_catalog_back(published: Published, m
     write(table, 2)
     assert slow == []
     assert ids(published.read()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("replaces", "change"), [(True, "register"), (False, "remove_table"), (False, "register")]
+)
+@pytest.mark.parametrize("published", ["rest"], indirect=True)
+def test_a_slow_replacement_of_the_entry_is_corrected(
+    published: Published, monkeypatch, replaces, change
+):
+    """No updates lead to a reused number, so the service replaces its table without a condition."""
+    published.service.server.replaces = replaces
+    table = published.table()
+    write(table, 1, 2, 3)
+    table.rollback(snapshot=1, as_latest=False, force=True)
+    call, slow = getattr(RestMetastore, change), [True]
+
+    def called_late(*args, **settings):
+        if slow:
+            slow.clear()
+            theirs = published.catalog().table("shop.orders")
+            theirs.write(rows_of(id=[9], note=["n9"]), overwrite="table")
+            theirs.expire_snapshots(retain_max=1, retain_min=1)
+        return call(*args, **settings)
+
+    monkeypatch.setattr(RestMetastore, change, called_late)
+    write(table, 8)
+    assert slow == []
+    assert ids(published.read()) == [9]
+    assert table.health().reasons == ()
+
+
+@pytest.mark.parametrize(("replaces", "requests"), [(True, 1), (False, 2)])
+@pytest.mark.parametrize("published", ["rest"], indirect=True)
+def test_an_entry_is_replaced_once_and_reported(
+    published: Published, monkeypatch, replaces, requests
+):
+    published.service.server.replaces = replaces
+    table = published.table()
+    write(table, 1, 2)
+    theirs = unobserved(table)
+    theirs.rollback(snapshot=1, as_latest=False, force=True)
+    write(theirs, 8)
+    register, made = RestMetastore.register, []
+
+    def counted(*args, **settings):
+        made.append(settings)
+        return register(*args, **settings)
+
+    monkeypatch.setattr(RestMetastore, "register", counted)
+    [moved] = lake.publish_table(table).catalogs
+    assert moved.startswith("table 'shop.orders' in ")
+    assert len(made) == requests
+    assert ids(published.read()) == [1, 8]
 
 
 def test_a_catalog_that_does_not_answer_costs_no_commit_and_is_made_up_for(
