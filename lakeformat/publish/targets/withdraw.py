@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a published table outside of its directory, and their removal.
 
-These parts are found before a table is dropped or renamed, and removed afterwards.
+These parts are found before a table is dropped or renamed, and removed afterwards. They are kept if
+another process creates and publishes a table with the old name in the meantime: its publication
+continues the directory and the entries.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from lakeformat.errors import LakeError
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.publish.place import versions_of
 from lakeformat.publish.targets.entry import CatalogEntry, Targets, is_ours
 from lakeformat.publish.targets.followers import entries_of
@@ -29,6 +32,8 @@ _log = logging.getLogger(__name__)
 class Withdrawal:
     """The catalog entries of a dropped or renamed table, and its metadata in the warehouse."""
 
+    table: TableHandle
+    """The table under its old name."""
     newest: LoadedMetadata
     versions: PublishedVersions | None
     """The metadata files in the warehouse; None if they are in the table's own directory."""
@@ -43,11 +48,22 @@ class Withdrawal:
         return names if versions is None else (*names, versions.storage.uri(versions.root))
 
     def run(self) -> None:
-        """Remove the entries, then the metadata.
+        """Remove the entries, then the metadata, unless they belong to a new table.
 
         If the removal of one part fails, the other parts are still removed, and a warning names
         what must be removed by hand.
         """
+        try:
+            if self._belongs_to_a_new_table():
+                _log.info(
+                    "kept the Iceberg metadata and the entries of %s, because another process has "
+                    "created and published a new table there",
+                    self.table.uri,
+                )
+                return
+        except LakeError as reason:
+            NoWithdrawal(f"the Iceberg metadata of {self.table.uri} is not removed: {reason}").run()
+            return
         for entry in self.entries:
             try:
                 self._remove(entry)
@@ -69,6 +85,16 @@ class Withdrawal:
                 "Delete the directory %s",
                 *(sentence(reason), storage.uri(root)),
             )
+
+    def _belongs_to_a_new_table(self) -> bool:
+        """Return True if a new table with the old name has published metadata in the warehouse.
+
+        A table with its own directory of metadata has another UUID, which ``_remove`` compares.
+        """
+        if self.versions is None or not table_exists(self.table.storage, self.table.layout):
+            return False
+        newest = self.versions.newest()
+        return newest is not None and newest.metadata_file != self.newest.metadata_file
 
     def _remove(self, entry: CatalogEntry) -> None:
         named = entry.find()
@@ -111,4 +137,6 @@ def withdrawal_of(
         return None
     outside = None if is_at_table else versions
     entries = entries_of(handle, targets)
-    return Withdrawal(newest, outside, entries) if entries or outside is not None else None
+    if not entries and outside is None:
+        return None
+    return Withdrawal(handle, newest, outside, entries)

@@ -7,9 +7,11 @@ from contextlib import contextmanager, suppress
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog import filesystem
 from lakeformat.catalog.iceberg.rest import RestMetastore
 from lakeformat.errors import UnavailableError
 from lakeformat.publish import IcebergPublication
+from lakeformat.publish.targets import withdraw
 from lakeformat.publish.versions import PublishedVersions
 from lakeformat.storage import LocalStorage
 from spark_jobs import publish
@@ -301,6 +303,84 @@ def test_a_renamed_table_has_an_entry_of_the_new_name_alone(published: Published
     assert ids(published.read("shop.sales")) == [1]
     write(published.catalog().table("shop.sales"), 2)
     assert ids(published.read("shop.sales")) == [1, 2]
+
+
+def calls_after(monkeypatch, name: str, other) -> None:
+    """Call ``other`` once, as another process, right after a function of the Paimon catalog."""
+    call, waiting = getattr(filesystem, name), [True]
+
+    def called(*args, **settings):
+        call(*args, **settings)
+        if waiting:
+            waiting.clear()
+            other()
+
+    monkeypatch.setattr(filesystem, name, called)
+
+
+@pytest.mark.parametrize("is_drop", [True, False])
+def test_a_table_created_beside_a_drop_or_rename_keeps_its_entry(
+    published: Published, monkeypatch, is_drop
+):
+    write(published.table(), 1, 2)
+    catalog = published.catalog()
+    change = "run_drop" if is_drop else "move_directory"
+    calls_after(monkeypatch, change, lambda: write(published.table(), 5))
+    if is_drop:
+        catalog.drop_table("shop.orders")
+    else:
+        catalog.rename_table("shop.orders", "shop.sales")
+        assert ids(published.read("shop.sales")) == [1, 2]
+    assert ids(published.read()) == [5]
+    table = catalog.table("shop.orders")
+    write(table, 6)
+    assert ids(published.read()) == [5, 6]
+    assert table.health().reasons == ()
+
+
+@pytest.mark.parametrize("published", ["rest", "hive"], indirect=True)
+def test_a_new_table_without_metadata_keeps_no_entry_of_a_dropped_one(
+    published: Published, monkeypatch
+):
+    write(published.table(), 1, 2)
+    calls_after(monkeypatch, "run_drop", published.table)
+    published.catalog().drop_table("shop.orders")
+    assert published.names() == []
+    write(published.catalog().table("shop.orders"), 5)
+    assert ids(published.read()) == [5]
+
+
+@pytest.mark.parametrize("published", ["rest", "hive"], indirect=True)
+def test_a_commit_right_before_a_drop_keeps_no_entry(published: Published, monkeypatch):
+    table = published.table()
+    write(table, 1)
+    drop = filesystem.run_drop
+
+    def dropped_late(*args):
+        write(table, 2)
+        drop(*args)
+
+    monkeypatch.setattr(filesystem, "run_drop", dropped_late)
+    published.catalog().drop_table("shop.orders")
+    assert published.names() == []
+    assert not [*published.directory.rglob("*.metadata.json")]
+
+
+@pytest.mark.parametrize("published", ["rest"], indirect=True)
+def test_an_entry_that_may_be_of_a_new_table_is_kept_with_a_warning(
+    published: Published, monkeypatch, caplog
+):
+    write(published.table(), 1)
+
+    def away(*_):
+        raise UnavailableError("the storage is away")
+
+    monkeypatch.setattr(withdraw, "table_exists", away)
+    published.catalog().drop_table("shop.orders")
+    assert published.names() == ["orders"]
+    assert "shop.db/orders is not removed: the storage is away. The table was dropped" in (
+        caplog.text
+    )
 
 
 def test_a_removal_of_orphans_keeps_the_files_of_the_catalog(published: Published):
