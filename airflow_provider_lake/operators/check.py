@@ -234,7 +234,10 @@ def _commit_arguments(task: Any) -> Mapping[str, Any]:
     if isinstance(task, LakeCommitOperator):
         return {name: getattr(task, name) for name in ("table", "staged", "on_clear")}
     if task.is_mapped and issubclass(task.operator_class, LakeCommitOperator):
-        return {"staged": None, **task.partial_kwargs, **_mapped_arguments(task)}
+        # Airflow adds the default arguments only when it unmaps the task.
+        group = {} if task.task_group is None else task.task_group.default_args
+        defaults = {**task.dag.default_args, **group}
+        return {"staged": None, **defaults, **task.partial_kwargs, **_mapped_arguments(task)}
     return {}
 
 

@@ -258,10 +258,10 @@ def test_the_commit_is_found_if_the_name_of_the_table_is_a_template(cleared_run)
     assert cleared_run(check, publish) == [1, 2]
 
 
-def mapped_tasks(into_commit, **of_commit):
+def mapped_tasks(into_commit, defaults=None, **of_commit):
     """A mapped check, and a mapped commit that gets the results from ``into_commit``."""
-    given = {"table": "shop.orders"}
-    with DAG("shop", schedule=None):
+    given = {} if "table" in (defaults or {}) else {"table": "shop.orders"}
+    with DAG("shop", schedule=None, default_args=defaults or {}):
         check = LakeCheckOperator.partial(task_id="check", unique=["id"], **given).expand(
             staged=[["a"], ["b"], ["c"]]
         )
@@ -322,6 +322,18 @@ def test_a_mapped_commit_replaces_the_rows_of_the_same_index(cleared_mapped_run,
 def test_a_mapped_commit_may_have_other_indexes_than_the_check(cleared_mapped_run, into_commit):
     with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=1"):
         cleared_mapped_run(*mapped_tasks(into_commit))
+
+
+@pytest.mark.parametrize("defaults", [{"table": "shop.orders"}, {"on_clear": "redo"}])
+def test_a_mapped_commit_is_found_by_default_arguments(cleared_mapped_run, defaults):
+    tasks = mapped_tasks(lambda results: addresses.expand(result=results), defaults)
+    assert cleared_mapped_run(*tasks) == [1, 2]
+
+
+def test_a_mapped_commit_may_be_forced_by_default_arguments(cleared_mapped_run):
+    tasks = mapped_tasks(lambda results: addresses.expand(result=results), {"on_clear": "force"})
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows .* such as id=1"):
+        cleared_mapped_run(*tasks)
 
 
 def test_rows_that_a_forced_clear_of_a_mapped_commit_keeps_are_repetitions(cleared_mapped_run):
