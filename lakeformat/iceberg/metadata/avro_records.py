@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -28,7 +28,7 @@ from lakeformat.files.avro.avro_container import (
 )
 from lakeformat.files.avro.avro_records import record_schema
 
-__all__ = ["RecordFile", "decode_by_id", "partition_key", "read_record_file"]
+__all__ = ["RecordFile", "decode_by_id", "has_int", "partition_key", "read_record_file"]
 
 _PARTITION = "partition"
 _AT_ONCE = 8192
@@ -145,6 +145,19 @@ def _named(uri: str, size: int) -> Iterator[None]:
 def partition_key(field_id: int) -> str:
     """Return the name of a partition field in the record ``partition``."""
     return f"_{field_id}"
+
+
+def has_int(manifest: RecordFile, field_id: int) -> bool:
+    """Return True if a partition field of a manifest has the Avro type ``int``; False if it has
+    not, or if the schema is damaged.
+    """
+    with suppress(ValueError, KeyError, TypeError):
+        kind: Any = manifest.schema
+        for name in ("data_file", _PARTITION, partition_key(field_id)):
+            kind = {each["name"]: each["type"] for each in kind["fields"]}[name]
+        kinds = kind if isinstance(kind, list) else [kind]
+        return any(each in ("int", {"type": "int"}) for each in kinds)
+    return False
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ from lakeformat.iceberg.file_places import FilePlaces
 from lakeformat.iceberg.metadata.avro_records import (
     RecordFile,
     decode_by_id,
+    has_int,
     partition_key,
     read_record_file,
 )
@@ -39,7 +40,7 @@ from lakeformat.iceberg.metadata.record_columns import column_of
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.partition_spec import PartitionSpec
 from lakeformat.iceberg.transforms import TransformKind, parse_transform
-from lakeformat.iceberg.types import StructType
+from lakeformat.iceberg.types import Field, PrimitiveType, StructType
 from lakeformat.tables.json_file import RESTORE
 
 __all__ = [
@@ -145,6 +146,7 @@ def read_each(
             specs[spec_id] = _spec_of(places, metadata, listed)
         uri = listed["manifest_path"]
         found = _UnpackedManifest(listed, read_record_file(places.read(uri), uri))
+        _refuse_days(found.file, specs[spec_id])
         if waiting and not _is_like(found, waiting):
             last = waiting[0].listed["partition_spec_id"]
             yield last, _read_like(waiting, specs[last], statistics_of)
@@ -172,6 +174,8 @@ class _Spec:
     """The ids of partition fields with unknown transforms, whose values of any type are kept as
     text.
     """
+    times: Sequence[Field] = ()
+    """The partition fields with timestamps of a column, which may have been dates before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
             f"the manifest {listed['manifest_path']} of {places.uri} cannot be read: {reason}. "
             "Roll back to an earlier snapshot, or restore the metadata file from a backup"
         ) from None
-    return _Spec(spec.spec_id, partition, _unknown_fields(spec))
+    return _Spec(spec.spec_id, partition, _unknown_fields(spec), _time_fields(spec, partition))
 
 
 def _is_like(manifest: _UnpackedManifest, group: Sequence[_UnpackedManifest]) -> bool:
@@ -312,6 +316,29 @@ def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
                 f"the manifest {each.file.uri} has {each.count} entries, but the manifest list "
                 f"counts {sum(counts)}; restore both files from a backup"
             )
+
+
+def _refuse_days(file: RecordFile, spec: _Spec) -> None:
+    """Raise ``UnsupportedError`` for a manifest with days as values of a timestamp column."""
+    for field in spec.times:
+        if has_int(file, field.id):
+            raise UnsupportedError(
+                f"{file.uri} has dates in the partition field {field.name!r}, but the type of its "
+                f"column was promoted from date to {field.type}, which Iceberg does not allow for "
+                "a column with this partition field. Nothing was written. Rewrite the table with "
+                "the engine that promoted the column, or restore the metadata file from before "
+                "the promotion"
+            )
+
+
+def _time_fields(spec: PartitionSpec, partition: StructType) -> list[Field]:
+    return [
+        field
+        for each, field in zip(spec.fields, partition.fields, strict=True)
+        if isinstance(field.type, PrimitiveType)
+        and field.type.name.startswith("timestamp")
+        and parse_transform(each.transform).kind is not TransformKind.VOID
+    ]
 
 
 def _unknown_fields(spec: PartitionSpec) -> list[int]:

@@ -73,12 +73,12 @@ def test_partitions_that_differ_by_nanoseconds_are_replaced_apart(storage):
     assert ids_of(table) == [1, 2, 3, 4]
 
 
-def promoted(storage, day: date) -> IcebergTable:
-    """A file with dates; then another engine makes the type of the column timestamp_ns."""
-    handle = made_table(storage, 3, columns={"id": "long", "dt": "date"})
+def promoted(storage, day: date, to: str = NANOS, **table) -> IcebergTable:
+    """Files with dates; then another engine makes the type of the column a timestamp type."""
+    handle = made_table(storage, 3, columns={"id": "long", "dt": "date"}, **table)
     IcebergTable(handle).write(pa.table({"id": [1, 2], "dt": [day, date(2020, 1, 1)]}))
     [old] = metadata_to_json(handle.load().metadata)["schemas"]
-    new = old | {"schema-id": 1, "fields": [old["fields"][0], old["fields"][1] | {"type": NANOS}]}
+    new = old | {"schema-id": 1, "fields": [old["fields"][0], old["fields"][1] | {"type": to}]}
     return edited(handle, schemas=[old, new], current_schema_id=1)
 
 
@@ -93,6 +93,28 @@ def test_a_date_beyond_the_range_of_nanoseconds_is_neither_skipped_nor_deleted(s
     with pytest.raises(UnsupportedError, match=far):
         table.delete(where)
     assert ids_of(table) == [1, 2]
+
+
+@pytest.mark.parametrize("to", ["timestamp", NANOS])
+def test_dates_in_the_partition_of_a_promoted_column_are_refused(storage, to):
+    """A day would become a microsecond or nanosecond after 1970."""
+    table = promoted(storage, date(2021, 1, 1), to, partition={"dt": "identity"})
+    wrong = rf"dates in the partition field 'dt_part', .* promoted from date to {to}, .* Rewrite"
+    for work in (
+        lambda: table.scan(["id"], where="dt = '2020-01-01'").to_arrow(),
+        lambda: table.delete("dt < '2000-01-01'"),
+        lambda: table.compact(rewrite_all=True),
+        lambda: table.system_table("partitions").scan().to_arrow(),
+    ):
+        with pytest.raises(UnsupportedError, match=wrong):
+            work()
+
+
+@pytest.mark.parametrize("transform", ["day", "month", "year", "void"])
+def test_a_promoted_column_is_read_with_other_partitions(storage, transform):
+    table = promoted(storage, date(2021, 1, 1), partition={"dt": transform})
+    assert table.scan(["id"], where="dt = '2020-01-01'").to_arrow()["id"].to_pylist() == [2]
+    assert table.delete("dt < '2000-01-01'").rows == 0
 
 
 def test_a_condition_beyond_the_last_hour_finds_no_row(storage):
