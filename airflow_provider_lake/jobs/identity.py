@@ -22,6 +22,7 @@ __all__ = [
     "TaskIdentity",
     "commit_user",
     "consumer_name",
+    "earliest_millis",
     "find_first_try",
     "first_try_millis",
     "now_millis",
@@ -150,6 +151,19 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None
     return int(dag_run.start_date.timestamp() * 1000)
+
+
+def earliest_millis(dag_run: Any) -> int | None:
+    """Return a time before the first attempt of any task of a run, in epoch milliseconds; None if
+    none is known.
+
+    This is the start of the run. If that is unknown, it is the time before which Airflow does not
+    start the run, which may be years earlier.
+    """
+    began, run_after = first_try_millis(dag_run), getattr(dag_run, "run_after", None)
+    if began is not None or run_after is None:
+        return began
+    return int(run_after.timestamp() * 1000)
 
 
 def now_millis() -> int:

@@ -16,7 +16,7 @@ from airflow_provider_lake.jobs.identity import (
     ONLY_COMMIT,
     TaskIdentity,
     commit_user,
-    first_try_millis,
+    earliest_millis,
 )
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.check import CheckRequest
@@ -149,7 +149,7 @@ class LakeCheckOperator(LakeJobOperator):
         first = CommitId(
             commit_user(commit, self.table),
             ONLY_COMMIT,
-            first_try_millis=first_try_millis(context["dag_run"]),
+            first_try_millis=earliest_millis(context["dag_run"]),
         )
         return replaced_snapshot(
             self.lake_hook.table(self.table),

@@ -1,6 +1,6 @@
 """The commit user of a task identifies its work, not its try."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.jobs.identity import (
     commit_user,
     consumer_name,
+    earliest_millis,
     first_try_millis,
     possible_names,
     without_suffix,
@@ -81,10 +82,24 @@ def test_a_run_began_when_it_started_unless_it_was_cleared(start_date, clear_num
     assert first_try_millis(run) == expected
 
 
+@pytest.mark.parametrize(
+    ("clear_number", "run_after", "expected"),
+    [
+        (0, BEGAN, 1_706_745_660_000),
+        (1, BEGAN, 1_706_745_600_000),
+        (1, None, None),
+    ],
+)
+def test_a_cleared_run_did_not_begin_before_its_due_time(clear_number, run_after, expected):
+    start = BEGAN + timedelta(minutes=1)
+    run = SimpleNamespace(start_date=start, clear_number=clear_number, run_after=run_after)
+    assert earliest_millis(run) == expected
+
+
 def test_a_run_of_this_airflow_says_when_it_began_and_how_often_it_was_cleared():
     from airflow.sdk.api.datamodels._generated import DagRun
 
-    assert {"start_date", "clear_number"} <= set(DagRun.model_fields)
+    assert {"start_date", "clear_number", "run_after"} <= set(DagRun.model_fields)
 
 
 ROWS = pa.table({"id": [1]})
