@@ -28,18 +28,24 @@ _INTEGER_DIGITS = 20
 
 
 def cast_given(
-    values: pa.Array, name: str, target: pa.DataType, *, before: str = "writing"
+    values: pa.Array,
+    name: str,
+    target: pa.DataType,
+    *,
+    before: str = "writing",
+    given: pa.DataType | None = None,
 ) -> pa.Array:
     """Return the values of a column as the type ``target``.
 
     Raise InvalidRequestError, which names the column, if the types do not match, or if the cast
     would change a value. ``before`` names the work that needs the values, for the error message.
+    ``given`` is the type that the message shows. Default: the type of ``values``.
     """
     if values.type == target:
         return values
     if not _means_the_same(values.type, target):
         raise InvalidRequestError(
-            f"column {name!r} has type {values.type}, but the table needs {target}; "
+            f"column {name!r} has type {given or values.type}, but the table needs {target}; "
             f"convert it before {before}"
         )
     try:

@@ -33,8 +33,8 @@ class GivenRows:
     """Converts batches to the columns of a table, in their order and with their types.
 
     A column that a batch lacks, or a field that a struct lacks, gets its write default, or nulls.
-    ``is_decoded`` means that the rows
-    were read from data files, whose reader has already checked texts and decimals.
+    ``is_decoded`` means that the rows were read from data files, whose reader has already checked
+    texts and decimals.
     """
 
     def __init__(self, schema: Schema, *, is_decoded: bool = False) -> None:
@@ -122,7 +122,8 @@ def _checked(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
 
 
 def _of_type(given: pa.Array, field: Field, target: pa.DataType) -> pa.Array:
-    values = cast_given(_with_members(given, field.type), field.name, target)
+    completed = _with_members(given, field.type)
+    values = cast_given(completed, field.name, target, given=given.type)
     _check_required(values, field, field.name, "rows")
     return values
 

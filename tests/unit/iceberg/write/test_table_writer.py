@@ -233,6 +233,12 @@ def test_members_that_given_structs_lack_get_their_write_defaults():
     assert found == [{"a": 2, "b": "x", "c": None}, None, {"a": 2, "b": None, "c": None}]
 
 
+def test_the_refusal_of_a_struct_shows_the_given_type():
+    rows = batch(i=[1], s=pa.array([{"zz": 1}], pa.struct([("zz", pa.int32())])))
+    with pytest.raises(InvalidRequestError, match=r"has type struct<zz: int32>, but the table"):
+        Written(with_members()).entries(rows)
+
+
 def test_members_in_lists_and_maps_get_their_write_defaults():
     def struct(first: int) -> dict[str, Any]:
         required = {"name": "a", "type": "int", "required": True, "write-default": 2}
