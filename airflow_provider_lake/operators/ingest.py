@@ -37,6 +37,8 @@ __all__ = ["LakeIngestOperator"]
 # A password in a URL; SQLAlchemy also takes one with a ``?``; the last form is Oracle's:
 # ``jdbc:oracle:thin:scott/tiger@//host``.
 _LOGIN = re.compile(r"(?i)//[^/@?]*:[^@?]+@|^[\w+]+://[^:/@]*:[^@]+@|:(?:thin|oci):[^@/]+/[^@]+@")
+# In JDBC addresses, ``;`` begins a parameter, such as ``principal=hive/_HOST@REALM``.
+_JDBC_LOGIN = re.compile(r"(?i)//[^/@?;]*:[^@?;]+@|:(?:thin|oci):[^@/]+/[^@]+@")
 # Not paths such as ``credentials_path``. The last form is MySQL's: ``(host=h,password=…)``.
 _SECRET_PARAMETER = re.compile(
     r"(?i)[?;&]\s*\w*(?:passw|passphrase|pwd|secret|token)\w*\s*="
@@ -319,7 +321,8 @@ def _secret_names(options: Mapping[str, str]) -> list[str]:
 def _shows_secret(url: str) -> bool:
     """Return True if the address of a SQL database has a password or a secret parameter."""
     plain = unquote_plus(url)  # such as the parameters inside ``odbc_connect``
-    return _LOGIN.search(url) is not None or _SECRET_PARAMETER.search(plain) is not None
+    login = _JDBC_LOGIN if url.lower().startswith("jdbc:") else _LOGIN
+    return login.search(url) is not None or _SECRET_PARAMETER.search(plain) is not None
 
 
 def _login_of(conn_id: str) -> dict[str, str]:

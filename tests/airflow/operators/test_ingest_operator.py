@@ -138,6 +138,7 @@ SHOWN = pytest.mark.parametrize(
     [
         {"jdbc_url": "postgresql://reader:hush@host/shop"},
         {"jdbc_url": "postgresql://reader:hu/hush@host/shop"},
+        {"jdbc_url": "jdbc:mysql://reader:hu/hush@host:3306/shop"},
         {"jdbc_url": "jdbc:sqlserver://host;password=hush"},
         {"jdbc_url": "jdbc:sqlserver://host; accessToken = hush"},
         {"jdbc_url": "jdbc:postgresql://host/shop?ssl=true&sslpassword=hush"},
@@ -219,6 +220,8 @@ def test_address_and_options_may_be_the_result_of_another_task(warehouse, contex
         "jdbc:snowflake://account/?private_key_file=/keys/a.p8",
         "jdbc:awsathena://;AwsCredentialsProviderClass=com.example.Provider",
         "jdbc:hive2://host:10000/shop;auth=noSasl",
+        "jdbc:hive2://host:10000/shop;principal=hive/_HOST@REALM",
+        "jdbc:sqlserver://host:1433;databaseName=shop;user=me@corp",
         "jdbc:oracle:thin:@(DESCRIPTION=(ADDRESS=(HOST=host))(SECURITY=(TOKEN_LOCATION=/t)))",
         "jdbc:oracle:oci:@shop",
     ],
