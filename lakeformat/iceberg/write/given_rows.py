@@ -97,8 +97,8 @@ def _absent(field: Field, target: pa.DataType, numbers: Sequence[int] | Position
         return values
     if field.required and len(numbers):
         raise InvalidRequestError(
-            f"column {field.name!r} is required, but some rows lack it: the first of these rows is "
-            f"row {numbers[0]} (rows count from 0). Add the column to all rows"
+            f"column {field.name!r} is required, but some rows lack it. Add it to all rows. "
+            f"The first row without it is row {numbers[0]} (rows count from 0)"
         )
     return pa.nulls(len(numbers), target)
 

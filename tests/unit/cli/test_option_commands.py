@@ -71,7 +71,7 @@ def test_options_of_a_table_outside_a_warehouse_are_set_by_its_address(catalog, 
 def test_external_paths_are_not_set_by_an_address(catalog, tmp_path):
     address = str(tmp_path / "shop.db" / "orders")
     said = lake_refuses(catalog, "set-option", address, "data-file.external-paths=file:///tmp/x")
-    assert "Name the table 'database.table'" in said
+    assert "Open the table by its name 'database.table'" in said
     assert options(catalog) == {}
 
 
