@@ -174,8 +174,8 @@ class _Spec:
     """The ids of partition fields with unknown transforms, whose values of any type are kept as
     text.
     """
-    times: Sequence[Field] = ()
-    """The partition fields with timestamps of a column, which may have been dates before."""
+    times: Sequence[tuple[Field, str]] = ()
+    """The partition fields with timestamps, which may have been dates, and their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,9 @@ def _spec_of(places: FilePlaces, metadata: TableMetadata, listed: Mapping[str, A
             f"the manifest {listed['manifest_path']} of {places.uri} cannot be read: {reason}. "
             "Roll back to an earlier snapshot, or restore the metadata file from a backup"
         ) from None
-    return _Spec(spec.spec_id, partition, _unknown_fields(spec), _time_fields(spec, partition))
+    return _Spec(
+        spec.spec_id, partition, _unknown_fields(spec), _time_fields(spec, partition, metadata)
+    )
 
 
 def _is_like(manifest: _UnpackedManifest, group: Sequence[_UnpackedManifest]) -> bool:
@@ -320,20 +322,22 @@ def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
 
 def _refuse_days(file: RecordFile, spec: _Spec) -> None:
     """Raise ``UnsupportedError`` for a manifest with days as values of a timestamp column."""
-    for field in spec.times:
+    for field, column in spec.times:
         if has_int(file, field.id):
             raise UnsupportedError(
-                f"{file.uri} has dates in the partition field {field.name!r}, but the type of its "
-                f"column was promoted from date to {field.type}, which Iceberg does not allow for "
-                "a column with this partition field. Nothing was written. Rewrite the table with "
-                "the engine that promoted the column, or restore the metadata file from before "
-                "the promotion"
+                f"{file.uri} has dates in the partition field {field.name!r}, but its column "
+                f"{column!r} was promoted from date to {field.type}, which Iceberg does not allow "
+                "for a column with this partition field. Nothing was written. Rewrite the table "
+                "with the engine that promoted the column, or restore the metadata file from "
+                "before the promotion"
             )
 
 
-def _time_fields(spec: PartitionSpec, partition: StructType) -> list[Field]:
+def _time_fields(
+    spec: PartitionSpec, partition: StructType, metadata: TableMetadata
+) -> list[tuple[Field, str]]:
     return [
-        field
+        (field, metadata.schema.name_of(each.source_id) or field.name)
         for each, field in zip(spec.fields, partition.fields, strict=True)
         if isinstance(field.type, PrimitiveType)
         and field.type.name.startswith("timestamp")

@@ -99,7 +99,7 @@ def test_a_date_beyond_the_range_of_nanoseconds_is_neither_skipped_nor_deleted(s
 def test_dates_in_the_partition_of_a_promoted_column_are_refused(storage, to):
     """A day would become a microsecond or nanosecond after 1970."""
     table = promoted(storage, date(2021, 1, 1), to, partition={"dt": "identity"})
-    wrong = rf"dates in the partition field 'dt_part', .* promoted from date to {to}, .* Rewrite"
+    wrong = rf"field 'dt_part', but its column 'dt' was promoted from date to {to}, .* Rewrite"
     for work in (
         lambda: table.scan(["id"], where="dt = '2020-01-01'").to_arrow(),
         lambda: table.delete("dt < '2000-01-01'"),
