@@ -14,6 +14,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.paimon.merge.streams import MOST
 from tests.keyed_rows import KeyedRows
+from tests.sampling import count, sample
 
 KEYS = 12 * MOST
 """So many are read in several rounds."""
@@ -154,10 +155,13 @@ def test_a_difference_merges_postponed_rows_as_scans_do(vectors, where):
     rows.commit(("+I", "a", 4, "new"), ("+I", "b", 1, "new"))
     audit_log = rows.catalog.table("shop.t$audit_log")
     last = rows.table.latest_snapshot().id
-    for first, until in combinations(range(1, last + 1), 2):
-        before, after = (
-            set(_tuples(rows.table.scan(snapshot=number, where=where))) for number in (first, until)
-        )
+    states = {
+        number: set(_tuples(rows.table.scan(snapshot=number, where=where)))
+        for number in range(1, last + 1)
+    }
+    pairs = list(combinations(states, 2))
+    for first, until in sample(pairs, count(8, whole=len(pairs))):
+        before, after = states[first], states[until]
         kept = {row[:2] for row in after}
         new = {("+I", *row) for row in after - before}
         deleted = {("-D", *row) for row in before if row[:2] not in kept}
