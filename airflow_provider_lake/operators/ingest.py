@@ -37,8 +37,10 @@ __all__ = ["LakeIngestOperator"]
 # A password in a URL; SQLAlchemy also takes one with a ``?``; the last form is Oracle's:
 # ``jdbc:oracle:thin:scott/tiger@//host``.
 _LOGIN = re.compile(r"(?i)//[^/@?]*:[^@?]+@|^[\w+]+://[^:/@]*:[^@]+@|:(?:thin|oci):[^@/]+/[^@]+@")
-# In JDBC addresses, ``;`` begins a parameter, such as ``principal=hive/_HOST@REALM``.
-_JDBC_LOGIN = re.compile(r"(?i)//[^/@?;]*:[^@?;]+@|:(?:thin|oci):[^@/]+/[^@]+@")
+# In JDBC addresses, ``;`` begins a parameter, such as ``;principal=hive/_HOST@REALM``.
+_JDBC_LOGIN = re.compile(
+    r"(?i)//[^/@?;]*:(?:[^@?;]|;(?!\s*[\w.]+\s*=))+@|:(?:thin|oci):[^@/]+/[^@]+@"
+)
 # Not paths such as ``credentials_path``. The last form is MySQL's: ``(host=h,password=…)``.
 _SECRET_PARAMETER = re.compile(
     r"(?i)[?;&]\s*\w*(?:passw|passphrase|pwd|secret|token)\w*\s*="

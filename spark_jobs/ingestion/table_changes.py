@@ -295,7 +295,10 @@ def _finish_earlier(
         position = 0  # The consumer was truncated by a crash, but the commit has a later position.
     same = (each for each in copies if (each.properties or {}).get(_TABLE) == read_table)
     if (renamed := next(same, None)) is not None:
-        if (end := _end_of(renamed)) > max(position, ended or 0):
+        # A consumer that has also copied earlier belongs to another job.
+        before = [] if newest is None else copies[copies.index(newest) + 1 :]
+        is_new = renamed.commit_user not in {each.commit_user for each in before}
+        if is_new and (end := _end_of(renamed)) > max(position, ended or 0):
             warn_of_double_rows(table, source, consumer, renamed, end)
     elif ended is None and position and not _may_have_copied(snapshots, user):
         warn_of_missing_rows(table, source, consumer, position)

@@ -4,8 +4,8 @@
 The metadata files decide which state is the newest; the catalog follows. Each attempt first reads
 the entry, then looks up the newest metadata file. It changes the entry only if the entry still has
 the content that was read. So a slow publication never sets an entry back to an older file. If a
-catalog cannot check the content, the entry is read again after the change, and changed again until
-it shows the newest file.
+catalog cannot check the content, the newest file is looked up again after the change, and the entry
+is changed again if another file is the newest by then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def follow(
             if moved is not False:
                 _log.info("%s now shows the metadata file %s", entry.name, newest.metadata_file)
                 is_changed = True
-            if moved:
+            if moved or (moved is None and _is_newest(versions, newest)):
                 return True
         except CommitOutcomeUnknownError as error:
             lost = error  # the next look at the catalog decides
@@ -68,6 +68,12 @@ def follow(
         f"entry in each of {_ATTEMPTS} attempts. The metadata files are published: run `lake "
         f"publish {table}` again to update the entry"
     )
+
+
+def _is_newest(versions: PublishedVersions, shown: LoadedMetadata) -> bool:
+    """Return True if no newer file was published while the catalog replaced its entry."""
+    newest = versions.newest()
+    return newest is not None and newest.metadata_file == shown.metadata_file
 
 
 def _require_ours(entry: CatalogEntry, named: Named, newest: LoadedMetadata) -> None:

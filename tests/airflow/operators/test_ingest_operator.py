@@ -139,6 +139,7 @@ SHOWN = pytest.mark.parametrize(
         {"jdbc_url": "postgresql://reader:hush@host/shop"},
         {"jdbc_url": "postgresql://reader:hu/hush@host/shop"},
         {"jdbc_url": "jdbc:mysql://reader:hu/hush@host:3306/shop"},
+        {"jdbc_url": "jdbc:postgresql://reader:hu;hush@host/shop"},
         {"jdbc_url": "jdbc:sqlserver://host;password=hush"},
         {"jdbc_url": "jdbc:sqlserver://host; accessToken = hush"},
         {"jdbc_url": "jdbc:postgresql://host/shop?ssl=true&sslpassword=hush"},

@@ -344,6 +344,20 @@ def test_a_source_that_was_renamed_there_and_back_is_warned_of(
     assert (rows(catalog), caplog.text) == ([("fig", 1), ("pear", 1), ("plum", 1)], "")
 
 
+def test_a_second_consumer_of_one_target_is_warned_of_only_at_first(
+    catalog, source, follow, caplog
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    warned = []
+    for number in range(3):
+        put(source, f"pear {number}", 1)
+        follow()
+        caplog.clear()
+        follow(consumer="late")
+        warned.append("twice" in caplog.text)
+    assert warned == [True, False, False]
+
+
 def test_a_copied_snapshot_of_the_source_may_expire(catalog, source, follow):
     for pieces in range(3):
         put(source, "pear", pieces)
