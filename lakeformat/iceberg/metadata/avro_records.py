@@ -151,7 +151,7 @@ def has_int(manifest: RecordFile, field_id: int) -> bool:
     """Return True if a partition field of a manifest has the Avro type ``int``; False if it has
     not, or if the schema is damaged.
     """
-    with suppress(ValueError, KeyError, TypeError):
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         kind: Any = manifest.schema
         for name in ("data_file", _PARTITION, partition_key(field_id)):
             kind = {each["name"]: each["type"] for each in kind["fields"]}[name]

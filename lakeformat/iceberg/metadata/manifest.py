@@ -327,9 +327,8 @@ def _refuse_days(file: RecordFile, spec: _Spec) -> None:
             raise UnsupportedError(
                 f"{file.uri} has dates in the partition field {field.name!r}, but its column "
                 f"{column!r} was promoted from date to {field.type}, which Iceberg does not allow "
-                "for a column with this partition field. Nothing was written. Rewrite the table "
-                "with the engine that promoted the column, or restore the metadata file from "
-                "before the promotion"
+                "for a column with this partition field. Rewrite the table with the engine that "
+                "promoted the column, or restore the metadata file from before the promotion"
             )
 
 

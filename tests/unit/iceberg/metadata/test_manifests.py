@@ -6,10 +6,13 @@ import io
 from typing import Any
 
 import fastavro
+import numpy as np
 import pytest
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.files.avro.avro_container import AvroBlocks
 from lakeformat.iceberg.file_places import FilePlaces
+from lakeformat.iceberg.metadata.avro_records import RecordFile, has_int
 from lakeformat.iceberg.metadata.manifest import read_entries
 from lakeformat.iceberg.metadata.manifest_list import MANIFEST_SCHEMA, read_manifest_list
 from lakeformat.iceberg.metadata.snapshot import Snapshot
@@ -211,3 +214,9 @@ def test_a_manifest_of_other_records_is_named():
     places.storage.overwrite("t/metadata/a-m0.avro", other)
     with pytest.raises(CorruptTableError, match=r"a-m0\.avro is not a manifest"):
         read_entries(places, metadata(), manifests_of(places))
+
+
+def test_a_schema_of_endless_brackets_has_no_field_of_any_type():
+    empty = np.empty(0, np.int64)
+    deep = AvroBlocks(b"[" * 100_000, empty.view(np.uint8), empty, empty, empty)
+    assert not has_int(RecordFile("m.avro", 1, deep), 1000)
