@@ -66,6 +66,7 @@ def _changes(table: lake.Table, first: int, last: int) -> pa.Table:
 WINDOWS = [(0, 2), (1, 3), (1, 4), (2, 3), (4, 5), (3, 5), (1, 5)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("first", "last"), WINDOWS)
 def test_a_difference_of_many_rows_leads_from_one_state_to_the_other(history, first, last):
     """The difference may include unchanged rows, but no deleted keys."""
@@ -77,6 +78,7 @@ def test_a_difference_of_many_rows_leads_from_one_state_to_the_other(history, fi
     assert (is_told | (before == after) | (after == ABSENT)).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("first", "last"), WINDOWS)
 def test_with_what_is_gone_the_difference_is_exact(history, first, last):
     table, states = history
@@ -119,8 +121,10 @@ def test_a_difference_has_the_rows_that_scans_of_the_two_states_show(options):
     rows.commit(("+I", 5, "d"))
     last = rows.table.latest_snapshot().id
     audit_log = rows.catalog.table("shop.t$audit_log")
-    for first, until in combinations(range(1, last + 1), 2):
-        before, after = (_shown(rows.table, number) for number in (first, until))
+    states = {number: _shown(rows.table, number) for number in range(1, last + 1)}
+    pairs = list(combinations(states, 2))
+    for first, until in sample(pairs, count(6, whole=len(pairs))):
+        before, after = states[first], states[until]
         found = _changes(rows.table, first, until)
         assert (
             before | dict(zip(*found.select(["k", "v"]).to_pydict().values(), strict=True)) == after
@@ -160,7 +164,7 @@ def test_a_difference_merges_postponed_rows_as_scans_do(vectors, where):
         for number in range(1, last + 1)
     }
     pairs = list(combinations(states, 2))
-    for first, until in sample(pairs, count(8, whole=len(pairs))):
+    for first, until in sample(pairs, count(5, whole=len(pairs))):
         before, after = states[first], states[until]
         kept = {row[:2] for row in after}
         new = {("+I", *row) for row in after - before}
