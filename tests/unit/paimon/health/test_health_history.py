@@ -163,7 +163,7 @@ def test_what_the_options_keep_is_no_reason(shop):
     orders = shop.orders(**{"snapshot.time-retained": "10 d", "target-file-size": "1 b"})
     orders.write(pa.table({"id": range(1000)}))
     orders.tags.create("first")
-    for _ in range(40):
+    for _ in range(15):
         orders.write(pa.table({"id": [1]}), overwrite={})
     orders.consumers.set("reader", next_snapshot=2)
     shop.ahead = 2 * DAY
@@ -179,7 +179,7 @@ def test_the_bytes_that_an_expiry_frees_are_told(shop):
     """Files of a tag are kept, and so are those of a later snapshot."""
     orders = shop.orders(**{"snapshot.num-retained.min": "1"})
     commit(orders, 3)
-    for _ in range(20):
+    for _ in range(12):
         orders.write(pa.table({"id": [1]}), overwrite={})
     orders.tags.create("fifth", snapshot=5)
     shop.ahead = 2 * HOUR
@@ -206,7 +206,7 @@ def test_what_longer_lived_changelogs_keep_is_not_freed(shop, producer):
             "changelog-producer": producer,
         },
     )
-    for number in range(20):
+    for number in range(14):
         orders.write(pa.table({"id": [1]}))
         if number == 10:
             orders.compact()
@@ -415,7 +415,7 @@ def test_dead_files_take_points_off_by_their_size(shop):
 
 
 def test_several_steps_are_advised_as_one_command(shop):
-    table = crashed_table(shop.catalog, consumer=None)
+    table = crashed_table(shop.catalog, commits=30, consumer=None)
 
     before = table.health(unknown=True)
     assert before.verdict is Verdict.UNHEALTHY
@@ -429,19 +429,19 @@ def test_several_steps_are_advised_as_one_command(shop):
 
 
 def test_a_compaction_alone_does_not_make_the_crashed_table_healthy(shop):
-    table = crashed_table(shop.catalog, consumer=None)
+    table = crashed_table(shop.catalog, commits=30, consumer=None)
     table.compact()
 
     report = table.health()
 
-    assert (report.verdict, report.score_parts.history) == (Verdict.DEGRADED, -17)
+    assert (report.verdict, report.score_parts.history) == (Verdict.DEGRADED, -14)
     [reason] = report.reasons
-    assert reason.finding.startswith("41 of 51 snapshots are beyond their retention")
+    assert reason.finding.startswith("21 of 31 snapshots are beyond their retention")
     assert "kept only for them" not in reason.finding  # snapshots that stay need the same files
 
 
 def test_the_stuck_consumer_of_the_crashed_table_is_named_before_and_after(shop):
-    table = crashed_table(shop.catalog)
+    table = crashed_table(shop.catalog, commits=30)
     holders = [reason for reason in table.health().reasons if "consumer" in reason.finding]
     assert "consumer 'dashboard' has not moved for 2 d" in holders[0].finding
 
@@ -452,21 +452,21 @@ def test_the_stuck_consumer_of_the_crashed_table_is_named_before_and_after(shop)
 
 
 def test_the_command_shows_history(shop):
-    table = crashed_table(shop.catalog)
+    table = crashed_table(shop.catalog, commits=30)
 
     shown = " ".join(runner.invoke(app, ["health", "shop.orders"]).output.split())
 
     assert (
-        "snapshots 50: newest 2 days old, oldest 2 days old; 40 beyond their retention, 38 of them "
+        "snapshots 30: newest 2 days old, oldest 2 days old; 20 beyond their retention, 18 of them "
         "kept for a consumer kept longest by consumer 'dashboard' with snapshot 3 of"
     ) in shown
-    assert "of 20, history -16 " in shown
+    assert "of 20, history -14 " in shown
     assert "--unknown also counts unreferenced files" in shown
     assert table.health().to_dict()["snapshots"]["holders"][0]["snapshot_id"] == 3
 
 
 def test_one_command_cures_small_files_and_what_a_stuck_consumer_keeps(catalog):
-    table = crashed_table(catalog, commits=40)
+    table = crashed_table(catalog, commits=30)
     report = table.health()
     runs, consumer = report.reasons
     assert (runs.advice, report.first_step) == ("lake maintain shop.orders",) * 2

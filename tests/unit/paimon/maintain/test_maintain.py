@@ -73,16 +73,16 @@ def test_one_call_heals_the_table_of_a_crashed_writer(catalog, producer):
 
 def test_exactly_the_snapshots_that_the_retention_demands_remain(catalog):
     table = crashed_table(
-        catalog, commits=40, consumer=None, options={"snapshot.expire.limit": "5"}
+        catalog, commits=20, consumer=None, options={"snapshot.expire.limit": "5"}
     )
     report = table.maintain()
-    assert (report.before.snapshots, report.after.snapshots) == (40, 10)
+    assert (report.before.snapshots, report.after.snapshots) == (20, 10)
     assert [each.id for each in table.snapshots()][-1] == report.snapshot_ids[-1]
 
 
 def test_files_that_the_compaction_replaced_go_once_no_kept_snapshot_needs_them(catalog):
     table = crashed_table(
-        catalog, commits=20, consumer=None, options={"snapshot.num-retained.min": "1"}
+        catalog, commits=8, consumer=None, options={"snapshot.num-retained.min": "1"}
     )
     first = table.maintain()
     kept = [file for file in files_below(table) if "/data-" in file]
@@ -151,7 +151,7 @@ def test_a_consumer_goes_only_at_the_age_that_the_caller_gives(catalog):
 
 
 def test_a_consumer_goes_by_the_table_s_own_expiration(catalog):
-    table = crashed_table(catalog, commits=20, options={"consumer.expiration-time": "1 d"})
+    table = crashed_table(catalog, commits=12, options={"consumer.expiration-time": "1 d"})
     assert table.maintain().after.snapshots == 10
     assert table.consumers.list() == []
 
@@ -170,9 +170,9 @@ def test_a_changelog_that_outlives_its_snapshot_expires_by_its_own_retention(cat
         "changelog.num-retained.min": "12",
         "changelog.num-retained.max": "15",
     }
-    table = crashed_table(catalog, commits=30, consumer=None, options=options)
+    table = crashed_table(catalog, commits=20, consumer=None, options=options)
     report = table.maintain()
-    # Snapshots 22 to 31 are kept. Of the changelogs of the others, those above 31 - 12.
+    # Snapshots 12 to 21 are kept. Of the changelogs of the others, those above 21 - 12.
     assert report.after.snapshots == 10
     assert report.after.changelogs == 2
     assert (report.is_healthy, missing(table), unneeded(table)) == (True, set(), set())
