@@ -30,17 +30,17 @@ def calls(snapshots: int, going: int) -> Counter[str]:
 
 
 def test_as_many_more_snapshots_that_stay_cost_no_call(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 10)
-    few, many = calls(30, 20), calls(90, 20)
+    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 5)
+    few, many = calls(15, 10), calls(45, 10)
     assert few["delete"] == many["delete"]
     assert many.total() <= few.total() + 10
 
 
 def test_what_goes_costs_a_few_calls_for_each_snapshot(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 10)
-    few, many = calls(60, 20), calls(60, 40)
+    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 5)
+    few, many = calls(30, 10), calls(30, 20)
     assert many.total() / few.total() < 2.2
-    assert few.total() / 20 < 25
+    assert few.total() / 10 < 25
 
 
 def calls_for_changelogs(kept: int, going: int, producer: str) -> Counter[str]:
@@ -78,7 +78,7 @@ def calls_for_changelogs(kept: int, going: int, producer: str) -> Counter[str]:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("producer", ["input", "none"])
 def test_as_many_more_changelogs_that_stay_cost_no_call(producer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 10)
-    few, many = calls_for_changelogs(20, 5, producer), calls_for_changelogs(60, 5, producer)
+    monkeypatch.setattr(protection, "LATER_SNAPSHOTS", 5)
+    few, many = calls_for_changelogs(10, 5, producer), calls_for_changelogs(30, 5, producer)
     assert few["delete"] == many["delete"]
     assert many.total() <= few.total() + 10
