@@ -14,6 +14,7 @@ from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.parquet.arrow_file import FooterStream
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.files.parquet.thrift_compact import parse_struct
+from lakeformat.paimon.datafile import rolling_writer
 from lakeformat.paimon.datafile.reader import read_batches
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.options import TableOptions
@@ -171,9 +172,10 @@ def test_they_have_a_null_count_and_no_bounds_and_others_keep_theirs():
     assert (known[1].min, known[1].max) == (1, 4)
 
 
-def test_several_row_groups_and_checksums_survive_the_new_footer():
+def test_several_row_groups_and_checksums_survive_the_new_footer(monkeypatch):
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 10_000)
     fields = columns("BIGINT", "TIMESTAMP(9)", "ARRAY<TIMESTAMP(9)>")
-    count = 300_000
+    count = 30_000
     numbers = list(range(count))
     moments = [n if n % 3 else None for n in numbers]
     storage, file = write(fields, [numbers, moments, [[n] for n in numbers]])

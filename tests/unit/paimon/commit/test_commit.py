@@ -179,14 +179,15 @@ def test_messages_of_another_table_or_of_a_writer_that_gave_up_are_refused(catal
     assert orders.latest_snapshot() is None
 
 
-def test_wide_rows_are_written_before_they_fill_the_memory(catalog):
+def test_wide_rows_are_written_before_they_fill_the_memory(catalog, monkeypatch):
     from lakeformat.paimon.datafile import rolling_writer
 
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_BYTES", 4 << 20)
     table = catalog.create_table("shop.wide", [("text", "STRING")])
-    wide = pa.table({"text": ["x" * (8 << 20)] * 16})
+    wide = pa.table({"text": ["x" * (1 << 20)] * 8})
     writer = table.new_writer()
     for batch in wide.to_batches(max_chunksize=1):
         writer.write(batch)
         (bucket,) = writer._buckets._buckets.values()
-        assert bucket.open._held_bytes < rolling_writer.ROW_GROUP_BYTES + (9 << 20)
+        assert bucket.open._held_bytes < rolling_writer.ROW_GROUP_BYTES + (9 << 17)
     writer.abort()

@@ -24,6 +24,7 @@ from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.datafile import rolling_writer
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from tests.rewriting import rewrite_entries
+from tests.sampling import count
 
 COLUMNS = [("x", "BIGINT"), ("y", "INT"), ("name", "STRING"), ("dt", "STRING")]
 STRATEGIES = ["order", "zorder", "hilbert"]
@@ -83,9 +84,9 @@ def test_rows_are_in_order_nulls_first(catalog):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_query_for_a_range_opens_fewer_files(catalog, monkeypatch, strategy):
-    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 250)
     table = create(catalog, **{"target-file-size": "1 b"})
-    table.write(points(16_000))
+    table.write(points(4000))
     x, y = f"x < {NUMBERS // 8}", f"y < {NUMBERS // 8}"
     assert (opened(table, x), opened(table, y)) == (16, 16)
     before = [rows_of(table, where=asked) for asked in (x, y)]
@@ -170,7 +171,7 @@ TYPES = pa.schema(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=count(6, whole=15))
 @given(
     st.lists(st.lists(VALUES, min_size=1, max_size=12), min_size=1, max_size=4),
     st.sampled_from(STRATEGIES),

@@ -15,6 +15,7 @@ import pytest
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.files.file_format import FileFormat, file_extension, format_of
 from lakeformat.paimon.binary_row import decode_row, unframe_row
+from lakeformat.paimon.datafile import rolling_writer
 from lakeformat.paimon.datafile.file_description import FileOrigin
 from lakeformat.paimon.datafile.file_statistics import key_statistics
 from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
@@ -86,11 +87,13 @@ def test_data_and_changelog_files_of_a_writer_share_one_counter():
 
 
 @in_every_format
-def test_a_file_that_has_reached_the_target_size_is_followed_by_another(file_format):
+def test_a_file_that_has_reached_the_target_size_is_followed_by_another(file_format, monkeypatch):
+    group = 16 * 1024
+    monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", group)
     fields = columns(("n", "BIGINT"))
     storage = MemoryStorage()
     writer = new_writer(fields, storage, file__format=file_format, target_file_size="64 kb")
-    count = 2 * ROW_GROUP_ROWS + 1
+    count = 2 * group + 1
     numbers = pa.array(np.random.default_rng(1).integers(0, 2**60, count))
     writer.write(pa.RecordBatch.from_arrays([numbers], names=["n"]))
     files = writer.finish()

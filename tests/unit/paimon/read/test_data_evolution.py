@@ -11,6 +11,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.files.deletion_vector import DeletionVector
 from lakeformat.files.vector_record import VectorForm
+from lakeformat.paimon.datafile import rolling_writer
 from lakeformat.paimon.index.deletion_vector_file import encode_deletion_vectors
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
@@ -94,10 +95,11 @@ class TestColumns:
         people.update(0, [{"name": f"c{n}", "score": 1.5} for n in range(50)])
         assert read(people.table) == people.rows
 
-    def test_large_files_of_one_write_do_not_outrank_a_later_update(self, make):
+    def test_large_files_of_one_write_do_not_outrank_a_later_update(self, make, monkeypatch):
         """Sequence numbers that count rows would be larger than that of any later snapshot."""
+        monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 100)
         people = make(target_file_size="1 kb")
-        people.append([person(n) for n in range(300_000)])
+        people.append([person(n) for n in range(300)])
         files = files_of(people.table)
         assert len(files) > 1
         assert {file.max_sequence_number for file in files} == {1}
@@ -139,15 +141,16 @@ class TestColumns:
 
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
-    def test_files_of_different_formats_are_joined(self, make, catalog, file_format):
+    def test_files_of_different_formats_are_joined(self, make, catalog, monkeypatch, file_format):
+        monkeypatch.setattr(rolling_writer, "ROW_GROUP_ROWS", 10_000)
         people = make()
-        people.append([person(n) for n in range(300_000)])
+        people.append([person(n) for n in range(30_000)])
         changed = lake.set_option("file.format", file_format)
         people.table = catalog.alter_table("shop.people", changed)
-        people.update(0, [{"name": f"{n}"} for n in range(300_000)])
+        people.update(0, [{"name": f"{n}"} for n in range(30_000)])
         found = people.table.scan().to_arrow()
-        assert found["name"].to_pylist() == [f"{n}" for n in range(300_000)]
-        assert found["id"].to_pylist() == [*range(300_000)]
+        assert found["name"].to_pylist() == [f"{n}" for n in range(30_000)]
+        assert found["id"].to_pylist() == [*range(30_000)]
 
 
 class TestRowTrackingAlone:
@@ -336,7 +339,7 @@ class TestOtherOperations:
 def test_any_history_reads_as_a_model_of_it(make):
     print(f"SEED={SEED}")
     chance, people = random.Random(SEED), make(**{"source.split.target-size": "1 kb"})
-    for step in range(40):
+    for step in range(25):
         if not people.starts or chance.random() < 0.3:
             first = len(people.rows)
             people.append([person(first + n) for n in range(chance.randrange(1, 6))])
@@ -347,7 +350,7 @@ def test_any_history_reads_as_a_model_of_it(make):
             values = [{name: row[name] for name in names} for row in rows]
             people.update(first, values, whole=len(names) == 3)
     assert read(people.table) == people.rows
-    for bound in range(0, 100, 7):
+    for bound in range(0, 100, 20):
         expected = [row for row in people.rows if row["id"] < bound]
         assert read(people.table, where=f"id < {bound}") == expected
         assert read(people.table, where=f"id < {bound}", limit=3) == expected[:3]
