@@ -319,7 +319,7 @@ def test_repeated_values_are_found_in_little_memory(kind):
     columns = [DataField(0, "a", parse_type(kind)), DataField(1, "b", parse_type("STRING"))]
     found = RepeatedValues(columns, TableOptions({"write-buffer-size": "4 kb"}))
     counts: Counter = Counter()
-    for _ in range(20):
+    for _ in range(10):
         numbers = [random.choice([None, *range(400)]) for _ in range(50)]
         texts = [random.choice([None, "", "x", "a long text " * 3]) for _ in numbers]
         first = pa.array(numbers, pa.int32()).cast(pa.int64())

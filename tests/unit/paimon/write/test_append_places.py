@@ -102,16 +102,16 @@ def test_many_partitions_have_one_file_open_at_a_time(catalog, way, monkeypatch)
         "shop.many", [("p", "INT"), ("n", "INT")], partition_by=["p"], options=WAYS[way]
     )
     rows = [
-        pa.table({"p": numpy.arange(40, dtype=numpy.int32), "n": pa.array([n] * 40, pa.int32())})
-        for n in range(20)
+        pa.table({"p": numpy.arange(20, dtype=numpy.int32), "n": pa.array([n] * 20, pa.int32())})
+        for n in range(10)
     ]
     report = table.write(rows)
-    assert report.rows == 800
-    assert way == "flushed" or report.files == 40
+    assert report.rows == 200
+    assert way == "flushed" or report.files == 20
     found = table.scan().to_arrow()
-    for partition in (0, 39):
+    for partition in (0, 19):
         mine = found.filter(pa.compute.equal(found["p"], partition))
-        assert mine["n"].to_pylist() == list(range(20))
+        assert mine["n"].to_pylist() == list(range(10))
 
 
 def test_no_more_files_are_open_than_an_option_says(catalog, monkeypatch):

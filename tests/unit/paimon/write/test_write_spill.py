@@ -155,7 +155,7 @@ def test_memory_does_not_grow_with_the_rows(catalog, disk, monkeypatch):
     table = keyed(catalog, **{"write-buffer-size": "4 mb", "bucket": "1"})
     peaks = []
     usual = pa.default_memory_pool()
-    for count in (40, 120):
+    for count in (20, 60):
         counting = pa.proxy_memory_pool(usual)
         monkeypatch.setattr(pa, "system_memory_pool", lambda pool=counting: pool)
         pa.set_memory_pool(counting)
