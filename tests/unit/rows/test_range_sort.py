@@ -48,7 +48,7 @@ def sorted_rows(table: pa.Table, order: ByColumns) -> list[dict]:
     return [row for batch in found for row in batch.to_pylist()]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind", ["different", "of a long common beginning", "mostly one value", "all the same"]
 )

@@ -141,6 +141,7 @@ def encodes_by_dictionary(folder) -> set[bool]:
     return {each.has_dictionary_page for each in columns if each.path_in_schema == "s"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -139,7 +139,7 @@ def test_the_manifest_says_what_it_says_of_a_file_written_anew(catalog, options)
 
 
 @given(data=st.data())
-@fuzzed(20)
+@fuzzed(12)
 def test_whatever_the_values_are_the_manifest_says_the_same(tmp_path_factory, data):
     column = st.none() | st.text(max_size=20)
     number = st.none() | st.floats(width=32)

@@ -322,7 +322,7 @@ def test_a_delete_finds_the_same_rows_before_and_after_a_compaction(engine):
         assert content(table) == {("mon", 1): "b"}
 
 
-@settings(max_examples=sampling.count(8, whole=50))
+@settings(max_examples=sampling.count(5, whole=50))
 @given(
     st.lists(st.tuples(CHANGES, st.booleans()), min_size=1, max_size=5),
     st.integers(1, 3),

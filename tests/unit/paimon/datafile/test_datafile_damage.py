@@ -148,7 +148,7 @@ def ask_everything(footer, columns):
     return pc.greater(footer.rows, -1).to_numpy(zero_copy_only=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bit", [1 << n for n in range(8)])
 def test_no_changed_bit_of_a_footer_of_parquet_ends_the_process(bit):
     """pyarrow would end it where it describes a column chunk that contradicts the schema."""

@@ -142,7 +142,7 @@ def same(found, expected):
 def test_any_rows_come_back_and_lie_within_their_statistics(file_format, compression):
     options = TableOptions({"file.format": file_format, "file.compression": compression})
 
-    @settings(max_examples=sampling.count(8, whole=25), suppress_health_check=list(HealthCheck))
+    @settings(max_examples=sampling.count(5, whole=25), suppress_health_check=list(HealthCheck))
     @given(st.data())
     def round_trip(data):
         drawn = data.draw(columns_of(file_format))

@@ -94,7 +94,7 @@ def test_a_truncated_body_gives_our_error_or_rows_of_the_file(sample):
             assert answers_with_rows_of_the_file(index_type, data_type, body[:length])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @each_sample
 def test_announced_lengths_ask_for_no_memory(sample):
     index_type, data_type, body = sample

@@ -96,7 +96,7 @@ def test_every_key_of_paimon_is_declared(key):
     assert find_option(key) is not None or find_foreign(key) is not None
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
 def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options, kind, key):
@@ -163,7 +163,7 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("key", "value"), HARMLESS)
 def test_an_option_that_is_off_refuses_nothing(with_options, key, value):
     table = with_options("keyed", {key: value.upper()})

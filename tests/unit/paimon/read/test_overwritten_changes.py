@@ -208,7 +208,7 @@ def test_a_rollback_is_not_read_after_the_snapshot_before_it_has_expired(keyed_t
         table.changes(last - 1, last).to_arrow()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     "options",

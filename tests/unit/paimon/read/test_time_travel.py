@@ -194,6 +194,7 @@ def test_a_position_of_a_removed_snapshot_names_no_other_snapshot(table, call):
     assert table.table.position().is_exactly(before)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("named", ["kept", "without identity"])
 @pytest.mark.parametrize("call", _NAMED.values(), ids=_NAMED)
 def test_other_positions_are_accepted_after_a_rollback(table, call, named):

@@ -126,6 +126,7 @@ def test_engines_that_remove_records_delete_rows(engine):
         rows.table.update("k = 2", {"v": "c"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
 @pytest.mark.parametrize("is_compacted", [False, True])
 @pytest.mark.parametrize("engine", ["partial-update", "aggregation"])

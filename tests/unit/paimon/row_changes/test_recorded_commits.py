@@ -50,6 +50,7 @@ def content(table: lake.Table) -> list[tuple[int, str]]:
     return sorted(zip(found["id"].to_pylist(), found["note"].to_pylist(), strict=True))
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("has_rows", [False, True], ids=["without rows", "with other rows"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_repetition_spares_rows_that_were_added_since(table, name, has_rows):

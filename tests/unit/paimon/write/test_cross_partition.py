@@ -102,6 +102,7 @@ def test_engines_that_fold_rows_leave_the_key_where_it_is(catalog, engine):
 SUMS = {"fields.default-aggregate-function": "sum"}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("producer", ["none", "lookup", "full-compaction"])
 @pytest.mark.parametrize(
     ("engine", "options", "kinds"),
@@ -320,7 +321,7 @@ VALUES = st.tuples(DAYS, st.integers(0, 4), st.integers(0, 9), st.sampled_from("
 CHANGES = st.lists(st.tuples(st.sampled_from(["+I", "+U", "-D"]), VALUES), min_size=1, max_size=8)
 
 
-@settings(max_examples=sampling.count(8, whole=60))
+@settings(max_examples=sampling.count(5, whole=60))
 @given(st.lists(CHANGES, min_size=1, max_size=5), st.booleans(), st.integers(1, 3))
 def test_whatever_is_written_a_key_has_its_last_row_alone(commits, compacts, batch):
     table = crossing(new_catalog(), **{"dynamic-bucket.target-row-num": "2"})
@@ -337,7 +338,7 @@ def test_whatever_is_written_a_key_has_its_last_row_alone(commits, compacts, bat
         assert content(table) == [expected[key] for key in sorted(expected)]
 
 
-@settings(max_examples=sampling.count(8, whole=40))
+@settings(max_examples=sampling.count(5, whole=40))
 @given(
     st.lists(st.lists(VALUES, min_size=1, max_size=8), min_size=1, max_size=4),
     st.sampled_from(["partial-update", "first-row"]),
@@ -400,7 +401,7 @@ FEW = st.tuples(st.sampled_from(["mon", "tue"]), st.integers(0, 1), st.just(1), 
 MOVES = st.lists(st.tuples(st.sampled_from(["+I", "+I", "-D"]), FEW), min_size=2, max_size=6)
 
 
-@settings(max_examples=sampling.count(12, whole=100))
+@settings(max_examples=sampling.count(6, whole=100))
 @given(
     st.lists(MOVES, min_size=3, max_size=6),
     st.sampled_from(["none", "input", "lookup", "full-compaction"]),
