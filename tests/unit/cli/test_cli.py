@@ -19,6 +19,7 @@ from lakeformat.cli.app import app
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.types.byte_size import size
 from lakeformat.types.type_text import type_to_json
+from tests.lake_command import lake_ends
 
 LAKE = Path(sys.executable).with_name("lake")
 METADATA = [
@@ -76,11 +77,12 @@ def test_help_names_every_command():
 
 @pytest.mark.parametrize("place", ["before", "after", "environment"])
 def test_the_warehouse_may_be_named_before_or_after_the_command_or_outside(warehouse, place):
-    shown = {
-        "before": lambda: run("--warehouse", warehouse, "tables"),
-        "after": lambda: run("tables", "-w", warehouse),
-        "environment": lambda: run("tables", LAKE_WAREHOUSE=warehouse),
-    }[place]()
+    words, environment = {
+        "before": (["--warehouse", warehouse, "tables"], {}),
+        "after": (["tables", "-w", warehouse], {}),
+        "environment": (["tables"], {"LAKE_WAREHOUSE": warehouse}),
+    }[place]
+    shown = runner.invoke(app, words, env=environment)
     assert [line.split() for line in shown.stdout.splitlines()[1:]] == [
         ["shop", "empty"],
         ["shop", "orders"],
@@ -88,14 +90,14 @@ def test_the_warehouse_may_be_named_before_or_after_the_command_or_outside(wareh
 
 
 def test_snapshots_are_rows_for_people(warehouse):
-    lines = run("snapshots", "shop.orders", "-w", warehouse).stdout.splitlines()
-    assert lines[0].split()[:3] == ["id", "time", "kind"]
-    assert lines[1].split()[0] == "1"
-    assert lines[1].split()[3:] == ["APPEND", "2", "2", "nightly", "3"]
+    heading, snapshot = show("snapshots", "shop.orders", "-w", warehouse)
+    assert heading[:3] == ["id", "time", "kind"]
+    assert snapshot[0] == "1"
+    assert snapshot[3:] == ["APPEND", "2", "2", "nightly", "3"]
 
 
 def test_snapshots_are_json_for_programs(warehouse):
-    [snapshot] = json.loads(run("snapshots", "shop.orders", "-w", warehouse, "--json").stdout)
+    [snapshot] = show_json("snapshots", "shop.orders", "-w", warehouse)
     assert snapshot["commit_kind"] == "APPEND"
     assert snapshot["total_record_count"] == 2
 
@@ -187,10 +189,10 @@ def test_sizes_are_shown_as_people_read_them(count, text):
 
 
 def test_nothing_to_show_is_a_sentence_and_an_empty_list(warehouse):
-    assert (
-        "shop.empty has no snapshot yet" in run("snapshots", "shop.empty", "-w", warehouse).stdout
-    )
-    assert json.loads(run("snapshots", "shop.empty", "-w", warehouse, "--json").stdout) == []
+    code, said, _ = lake_ends("snapshots", "shop.empty", "-w", warehouse)
+    assert code == 0
+    assert "shop.empty has no snapshot yet" in said
+    assert lake_ends("snapshots", "shop.empty", "-w", warehouse, "--json")[:2] == (0, "[]\n")
 
 
 @pytest.mark.parametrize(
@@ -203,10 +205,10 @@ def test_nothing_to_show_is_a_sentence_and_an_empty_list(warehouse):
     ],
 )
 def test_an_error_is_one_line_with_its_class_and_an_exit_code(warehouse, table, code, message):
-    shown = run("snapshots", table, "-w", warehouse)
-    assert shown.returncode == code
-    assert shown.stderr.startswith(message)
-    assert len(shown.stderr.splitlines()) == 1
+    ended, _, said = lake_ends("snapshots", table, "-w", warehouse)
+    assert ended == code
+    assert said.startswith(message)
+    assert len(said.splitlines()) == 1
 
 
 def pipe(stdout, *arguments, **environment) -> subprocess.CompletedProcess[str]:
@@ -231,15 +233,13 @@ def test_names_in_brackets_are_no_markup(warehouse):
 @pytest.mark.parametrize("name", ["nix", "file"])
 def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name):
     (tmp_path / "file").touch()
-    shown = run("tables", "-w", f"{tmp_path}/{name}")
-    assert (shown.returncode, shown.stdout) == (1, "")
     said = {
         "nix": "does not exist: check --warehouse, or start a new one with "
         f"`lake -w {tmp_path}/nix create-database shop`",
         "file": "is a file: check --warehouse",
     }
     found = f"NotFoundError: warehouse file://{tmp_path}/{name} {said[name]}"
-    assert shown.stderr.splitlines() == [found]
+    assert lake_ends("tables", "-w", f"{tmp_path}/{name}") == (1, "", f"{found}\n")
 
 
 def test_a_reader_that_has_seen_enough_is_no_trouble(warehouse):
@@ -290,9 +290,9 @@ def test_databases_are_made_and_tables_renamed_and_dropped_on_purpose(warehouse)
     assert code == 0
     assert f"{warehouse}/shop.db/orders" in said
     assert said.endswith("nothing was deleted\n")
-    refused = run("drop-table", "shop.orders", "-w", warehouse)
-    assert refused.returncode == 2
-    assert "add --yes" in refused.stderr
+    code, _, refusal = lake_ends("drop-table", "shop.orders", "-w", warehouse)
+    assert code == 2
+    assert "add --yes" in refusal
     assert Path(warehouse, "shop.db", "orders").exists()
     code, said = lake_("drop-table", "shop.orders", "--yes")
     assert said.endswith("dropped shop.orders\n")

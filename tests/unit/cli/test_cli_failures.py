@@ -14,6 +14,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.cli.plain_values import plain_columns, plain_rows
+from tests.lake_command import lake_ends
 
 
 def lake_where(change: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -93,10 +94,10 @@ def test_a_reader_may_leave_in_the_middle(tmp_path, words):
 
 def test_commands_in_an_error_have_the_catalog_options_that_were_typed(tmp_path):
     words = ("--format", "iceberg", "scan", "shop.orders", "-w", str(tmp_path))
-    shown = lake_where("", *words)
+    _, _, said = lake_ends(*words)
     typed = f"lake -w {tmp_path} --format iceberg"
-    assert f"`{typed} create-database shop`" in shown.stderr
-    assert f"`{typed} tables` lists all tables" in shown.stderr
+    assert f"`{typed} create-database shop`" in said
+    assert f"`{typed} tables` lists all tables" in said
 
 
 def test_an_error_about_a_mixed_table_names_its_format_once(tmp_path):
@@ -105,9 +106,9 @@ def test_an_error_about_a_mixed_table_names_its_format_once(tmp_path):
     made = catalog.create_table("shop.o", [("id", "BIGINT")], format="mixed", primary_key=["id"])
     shutil.rmtree(tmp_path / "shop" / "o_change_")
     assert made.format == "mixed"
-    shown = lake_where("", "-w", str(tmp_path), "--format", "iceberg", "scan", "shop.o")
+    _, _, said = lake_ends("-w", str(tmp_path), "--format", "iceberg", "scan", "shop.o")
     command = f"`lake --format iceberg detach shop.o --abandon-changes -w file://{tmp_path}`"
-    assert command in shown.stderr
+    assert command in said
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_a_file_name_that_is_no_utf_8_is_named_in_one_line(tmp_path, command):
         os.makedirs(os.path.dirname(root + b"/" + odd))
         with open(root + b"/" + odd, "wb") as file:
             file.write(b'{"nextSnapshot": 2}')
-    shown = lake_where("", command, "shop.orders", "-w", str(tmp_path))
-    assert shown.returncode == 1
-    [line] = shown.stderr.splitlines()
+    code, _, said = lake_ends(command, "shop.orders", "-w", str(tmp_path))
+    assert code == 1
+    [line] = said.splitlines()
     assert line.startswith("CorruptTableError: file://")
 
 

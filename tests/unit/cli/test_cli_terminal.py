@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from tests.lake_command import lake_on_a_terminal
+from tests.lake_command import lake_ends, lake_on_a_terminal
 
 COMMANDS = {
     "orphans shop.orders": "looking for orphan files",
@@ -49,11 +47,6 @@ def test_progress_is_for_the_terminal_and_the_output_for_the_pipe(warehouse, com
 
 def test_without_a_terminal_there_is_neither_progress_nor_colour(warehouse):
     for command in COMMANDS:
-        done = subprocess.run(
-            [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *command.split()],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "\x1b" not in done.stdout + done.stderr
-        assert done.stderr == ""
+        code, output, progress = lake_ends("-w", warehouse, *command.split())
+        assert (code, progress) == (0, "")
+        assert "\x1b" not in output

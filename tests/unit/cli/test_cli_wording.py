@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -13,6 +10,7 @@ from lakeformat.cli.app import app
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.duration_text import duration
+from tests.lake_command import lake_ends
 
 
 @pytest.mark.parametrize(
@@ -87,15 +85,10 @@ def test_what_is_somebodys_own_stays(said):
 
 
 def test_the_program_says_it_so(tmp_path):
-    command = [sys.executable, "-m", "lakeformat.cli", "-w", str(tmp_path)]
-    shown = subprocess.run(
-        [*command, "create-table", "nodb.orders", "--column", "id BIGINT"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert shown.returncode == 1
-    assert f"create it with `lake -w {tmp_path} create-database nodb`" in shown.stderr
+    words = ("create-table", "nodb.orders", "--column", "id BIGINT")
+    code, _, error = lake_ends("-w", str(tmp_path), *words)
+    assert code == 1
+    assert f"create it with `lake -w {tmp_path} create-database nodb`" in error
 
 
 def test_every_command_has_a_panel_in_the_help():

@@ -154,6 +154,6 @@ def test_a_wrong_name_is_answered_with_the_nearest(catalog):
 
 
 def test_a_terminal_sees_the_step_under_way(catalog):
-    crashed_table(catalog, commits=20, consumer=None)
+    crashed_table(catalog, commits=1, consumer=None)
     _, seen = lake_on_a_terminal(catalog.location, "maintain", "shop.orders")
     assert "shop.orders: " in seen

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import subprocess
-import sys
 
 import pytest
 
 import lakeformat as lake
-from tests.lake_command import lake_refuses, lake_says
+from tests.lake_command import lake_ends, lake_refuses, lake_says
 
 KEEP = "snapshot.num-retained.max"
 PATTERN = "partition.timestamp-pattern"
@@ -105,15 +103,12 @@ def test_an_option_without_a_name_cannot_be_unset(catalog):
 
 
 def test_an_error_says_the_command_that_mends_it(catalog):
-    def said(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
     for words, mends in (
         (["partition", "expire"], "set-option shop.orders partition.expiration-time='7 d'"),
         (["tag", "create-due"], "set-option shop.orders tag.automatic-creation='process-time'"),
     ):
-        error = said(*words, "shop.orders").stderr
+        code, _, error = lake_ends("-w", catalog.location, *words, "shop.orders")
+        assert code != 0
         assert f"`lake -w {catalog.location} {mends}`" in error
         lake_says(catalog, *shlex.split(mends))
-        assert said(*words, "shop.orders").returncode == 0
+        assert lake_ends("-w", catalog.location, *words, "shop.orders")[0] == 0
