@@ -354,7 +354,7 @@ def run(ground: Ground, *operations: str) -> str:
     return shown
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "operations",
     [tuple(OPERATIONS), ("truncate", "orphans", "external orphans", "drop"), ("drop",)],

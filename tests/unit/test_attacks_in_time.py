@@ -79,6 +79,7 @@ def dots_of_another_alphabet(ground: Ground) -> None:
     ground.name_outside(f"file:{ground.outside}/．．/{below}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "attack",
     [

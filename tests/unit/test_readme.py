@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from lakeformat.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
-LAKE = "from lakeformat.cli import main; main()"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
 
 
@@ -29,15 +31,17 @@ def without_moments(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/library.md", "docs/stream-and-batch.md"])
-def test_the_examples_print_what_the_page_shows(page, tmp_path):
+def test_the_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
     """All of them in one go, and the commands after them, on the warehouse they have made."""
     examples = [block for block in blocks("python", page) if "airflow" not in block]
     shown = printed([sys.executable, "-c", "\n".join(examples)], tmp_path)
     assert shown == "".join(blocks("text", page))
+    monkeypatch.chdir(tmp_path)
     for block in blocks("console", page):
         for command, said in re.findall(r"^\$ (lake .*)\n((?:[^$].*\n)*)", block, re.MULTILINE):
-            shown = printed([sys.executable, "-c", LAKE, *command.split()[1:]], tmp_path)
-            assert without_moments(shown) == without_moments(said), command
+            shown = CliRunner().invoke(app, command.split()[1:], env={"COLUMNS": "120"})
+            assert shown.exit_code == 0, shown.output
+            assert without_moments(shown.stdout) == without_moments(said), command
 
 
 def printed(command: list[str | Path], folder: Path) -> str:

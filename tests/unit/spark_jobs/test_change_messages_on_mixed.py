@@ -63,7 +63,7 @@ def rows(table: lake.MixedTable) -> list[tuple[Any, ...]]:
     return sorted(tuple(each.values()) for each in table.scan().to_arrow().to_pylist())
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("form", ["canal", "maxwell"])
 @pytest.mark.parametrize("together", [True, False], ids=["one commit", "two commits"])
 @pytest.mark.parametrize("by", ["place", "bucket(4, place)", "truncate(1, place)"])
@@ -171,7 +171,7 @@ def test_an_old_null_is_found_under_a_name_with_other_letters_and_beside_similar
     assert rows(table) == [(1, "M", note), (2, "M", note)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["canal", "maxwell"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_messages_leave_the_rows_that_the_source_has(tmp_path, form, seed):
