@@ -86,7 +86,7 @@ def third_party_imports(
 ) -> Iterator[tuple[str, str]]:
     """Each outside module with the file that imports it; at the top of files, or in them.
 
-    A file that imports no others than ``but`` is left out.
+    A file that imports no other module than those of ``but`` is left out.
     """
     ours = {path.name for path in ROOT.iterdir()} | {path.stem for path in ROOT.glob("bin/*.py")}
     for file in (file for place in places for file in sorted((ROOT / place).rglob("*.py"))):

@@ -76,7 +76,7 @@ def rows(table: Any) -> list[tuple[Any, ...]]:
     return sorted((tuple(each.values()) for each in found), key=str)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("together", [True, False], ids=["one commit", "many commits"])
 @pytest.mark.parametrize("form", ["debezium", *PARTIAL])
 @pytest.mark.parametrize("kind", ["paimon", "mixed"])
@@ -236,7 +236,7 @@ def test_messages_that_share_a_line_move_rows_with_an_old_null(tmp_path, form):
     assert rows(table) == [(2, "eu", 3, 1), (3, "eu", 5, 1)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["paimon", "mixed"])
 def test_all_formats_leave_the_same_rows(tmp_path, kind, seed):

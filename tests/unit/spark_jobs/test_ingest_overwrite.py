@@ -221,7 +221,7 @@ class Model:
         return sorted(",".join(map(str, row)) for row in self.rows)
 
 
-@pytest.mark.parametrize("number", range(count(4, 60, "INGEST_OVERWRITES")))
+@pytest.mark.parametrize("number", range(count(3, 60, "INGEST_OVERWRITES")))
 def test_any_order_of_ingestions_gives_the_rows_of_the_model(catalog, land, number):
     random = Random(f"{SEED}-{number}")
     is_keyed = random.random() < 0.5
