@@ -99,10 +99,16 @@ def lake_with_a_pair(tmp_path_factory):
 
 
 @pytest.fixture
-def here(lake_with_tables, lake_with_a_pair, tmp_path, monkeypatch, connect):
-    """A copy of it as the worker's directory, and the connections of the cases."""
+def here(mistake, lake_with_tables, lake_with_a_pair, tmp_path, monkeypatch, connect):
+    """A copy of it as the worker's directory, and the connections of the cases.
+
+    A mistake that is caught while the DAG is parsed needs no copy: no task runs.
+    """
     home = tmp_path / "home"
-    shutil.copytree(lake_with_tables, home)
+    if mistake.where == "parse":
+        home.mkdir()
+    else:
+        shutil.copytree(lake_with_tables, home)
     monkeypatch.chdir(home)
     connect("lake_default", conn_type="lake", extra={"warehouse": str(home / "warehouse")})
     extra = {"warehouse": str(lake_with_a_pair), "format": "iceberg"}
