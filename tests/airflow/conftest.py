@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,22 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def airflow_db():
-    """The metadata database, in the home of this run."""
+    """The metadata database, in the home of this run. It gets the DAGs of a folder once.
+
+    Each run of a DAG would parse and store all DAGs of its folder again.
+    """
     from airflow.utils.db import initdb
 
+    from tests.airflow.versions import AIRFLOW
+
     initdb()
+    with pytest.MonkeyPatch.context() as patch:
+        if AIRFLOW.release >= (3, 3):
+            from airflow.dag_processing import dagbag
+
+            for name in ("BundleDagBag", "sync_bag_to_db"):
+                patch.setattr(dagbag, name, cache(getattr(dagbag, name)))
+        yield
 
 
 @pytest.fixture
