@@ -69,7 +69,9 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
     user = commit_user(ti, "shop.orders")
     (tmp_path / f"{user}.csv").write_text("id\n1\n")
 
-    run = run_for_january_31(load(TEST_DAGS)["macro_in_a_template"], tmp_path)
+    run = run_for_january_31(
+        load(TEST_DAGS / "macro_in_a_template.py")["macro_in_a_template"], tmp_path
+    )
 
     [snapshot] = lake.open_catalog(warehouse).table("shop.orders").snapshots()
     assert (run.run_id, snapshot.commit_user) == (ti.run_id, user)
@@ -78,7 +80,7 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
 @since("3.3", "the state that a task keeps")
 def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
     """All run within ten minutes. Clocks may differ by as much, so times do not show the order."""
-    dag = load(TEST_DAGS)["expire_right_after"]
+    dag = load(TEST_DAGS / "expire_right_after.py")["expire_right_after"]
 
     for day in range(3):
         (tmp_path / f"{day}.csv").write_text(f"id\n{day}\n")
