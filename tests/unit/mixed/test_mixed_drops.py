@@ -56,6 +56,7 @@ def pretend_base_store(catalog, name: str, change: str) -> None:
     path.write_text(json.dumps(found))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "named", ["shop.plain", "other.plain", "shop.evil", "shop.orders", "shop.orders_change_"]
 )

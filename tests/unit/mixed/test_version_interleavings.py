@@ -221,7 +221,7 @@ def test_random_interleavings_keep_the_row_with_the_largest_version(tmp_path, mo
     if history.draw.random() < 0.5:  # deletes in parts, as if they did not fit into memory
         monkeypatch.setattr(node_deletes, "_MOST_BYTES", 1)
     steps = ["stream"] * 4 + ["begin"] * 2 + ["commit"] * 2 + ["optimize"] * 2 + ["resize"]
-    for _ in range(count(20, whole=60)):
+    for _ in range(count(14, whole=60)):
         history.steps.append(history.draw.choice(steps))
         getattr(history, history.steps[-1])()
         history.check()

@@ -313,6 +313,7 @@ def values(table: lake.Table, **columns: object) -> pa.Table:
     return pa.Table.from_pylist([columns], schema=table.schema.arrow_schema())
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("later", NESTED)
 @pytest.mark.parametrize("earlier", NESTED)
 @pytest.mark.parametrize("inside", [False, True], ids=["column", "field"])

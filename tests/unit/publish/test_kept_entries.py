@@ -27,7 +27,7 @@ def test_kept_entries_are_those_of_the_files(request, monkeypatch, version, from
     )
     theirs = unobserved(table)
     first = table if not from_scratch else theirs
-    for number in range(8):
+    for number in range(4):
         writer = first if not number else theirs
         days = pa.array([number % 3, 1], pa.int32())
         writer.write(rows_of(id=[number, number + 100], day=days, at=[-0.0, float("nan")]))

@@ -102,7 +102,7 @@ def check(table: lake.Table, shown: IcebergTable, *, keyed: bool) -> None:
         assert rows == content(table.scan(tag=tag.name).to_arrow())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", ["2", "3"])
 @pytest.mark.parametrize("kind", ["append", "keyed", "append-vectors", "keyed-vectors"])
 @pytest.mark.parametrize("seed", range(SEED, SEED + count(1, whole=20)))

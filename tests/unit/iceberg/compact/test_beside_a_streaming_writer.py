@@ -22,7 +22,7 @@ from lakeformat.errors import CommitConflictError
 from tests.sampling import SEED, count
 from tests.unit.iceberg.compact.made_deletes import delete_by_key
 
-COMMITS = count(10, 150, "COMMITS")
+COMMITS = count(6, 150, "COMMITS")
 KEYS = 60
 FAST = {
     "commit.retry.num-retries": "200",

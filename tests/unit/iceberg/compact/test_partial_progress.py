@@ -93,15 +93,12 @@ def test_groups_are_published_in_at_most_so_many_commits(storage, options, commi
     assert stored_files(storage) == referenced_files(handle)
 
 
-@pytest.mark.parametrize("most", [1, 2, 4])
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("most", "number"), [(1, 1), (2, 1), (2, 2), (4, 1), (4, 2)])
 def test_a_group_whose_rows_were_deleted_meanwhile_is_dropped_alone(storage, most, number):
     handle = filled(storage)
     kept = files_of(handle, "d")
     before_commit(handle, number, lambda other: IcebergTable(other).delete("id = 3"))
     report = compact(handle, max_commits=most)
-    if number > most:  # the delete came after the last commit
-        return
     assert [(each.partition, each.outcome) for each in report.groups] == [
         *((f"k_part={group}", "compacted") for group in "abc"),
         ("k_part=d", "dropped"),

@@ -12,6 +12,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.storage import MemoryStorage
+from tests.sampling import count
 from tests.unit.iceberg.meanwhile import meanwhile
 from tests.unit.iceberg.row_changes.changed_table import (
     COPY,
@@ -85,7 +86,7 @@ def test_deletes_alone_are_a_delete_and_of_absent_keys_nothing(storage):
     assert apply(made_table(MemoryStorage("e")), (DELETE, 3, None)).snapshot_id is None
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=count(4, whole=20), deadline=None)
 @given(
     version_and_mode=st.sampled_from([(1, MERGE), (2, MERGE), (3, COPY), (3, MERGE)]),
     batches=st.lists(CHANGES, min_size=1, max_size=4),

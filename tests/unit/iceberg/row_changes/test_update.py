@@ -23,7 +23,7 @@ from lakeformat.storage import MemoryStorage
 from lakeformat.tables.row_change_report import Method
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import simulated
-from tests.sampling import SEED, sampled_states
+from tests.sampling import SEED, count, sampled_states
 from tests.unit.iceberg.compact.made_deletes import delete_by_key, delete_by_position
 from tests.unit.iceberg.meanwhile import meanwhile
 from tests.unit.iceberg.path_table import handle_on
@@ -385,7 +385,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=6)
+@settings(max_examples=count(4, whole=20))
 @given(st.sampled_from(METHODS.args[1]), CHANGES, st.booleans())
 def test_any_changes_in_any_order_leave_the_rows_of_a_list(method, changes, has_partitions):
     """The model is a list of rows; in version 3 a row keeps its id through all changes."""

@@ -42,6 +42,7 @@ def upserted_by_message(
 WAYS = pytest.mark.parametrize("upsert", [upserted, upserted_by_message])
 
 
+@pytest.mark.sampled(4)
 @METHODS
 @WAYS
 def test_the_new_row_of_a_key_wins_also_after_a_compaction(storage, version, mode, upsert):
@@ -104,7 +105,7 @@ def test_rows_that_others_removed_with_their_files_are_not_added_again(
     assert (pairs_of(table._handle), stored_files(storage)) == (before, files)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @METHODS
 @WAYS
 @pytest.mark.parametrize("meanwhile", [newer_row, newer_key, mixed_in, deleted])
