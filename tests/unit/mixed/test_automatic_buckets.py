@@ -83,8 +83,8 @@ def test_nodes_grow_to_sixteen_and_shrink_to_one_by_a_factor_of_two_in_each_run(
     A node has one file of the target size here, so that the test makes few files.
     """
     monkeypatch.setattr("lakeformat.mixed.optimizing.node_count._FILES", 1)
-    aged = AgedTable(tmp_path, {**SIZE, "self-optimizing.target-size": "16000"})
-    model = {key: sha256(str(key).encode()).hexdigest() for key in range(7000)}
+    aged = AgedTable(tmp_path, {**SIZE, "self-optimizing.target-size": "8000"})
+    model = {key: sha256(str(key).encode()).hexdigest() for key in range(3500)}
     aged.write((0, "y", "small"), *((key, "x", value) for key, value in model.items()))
 
     def numbers_of_runs(most: int) -> list[tuple[int, int]]:

@@ -426,7 +426,7 @@ def test_random_writes_alters_and_compactions_agree_with_a_dict(catalog, table, 
     model: dict[tuple[int, int], dict[str, Any]] = {}
     followed: dict[tuple[int, int], dict[str, Any]] = {}
     position, names, number = table.position(), {"a": "int", "b": "text", "c": "text"}, 0
-    for step in range(count(14, 80)):
+    for step in range(count(10, 80)):
         what = draw.choice(["write", "write", "alter", "compact"])
         if what == "write":
             write_randomly(table, draw, model, names, step)

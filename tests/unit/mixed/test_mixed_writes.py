@@ -196,7 +196,7 @@ def test_random_writes_agree_with_a_dict_while_buckets_change(catalog, tmp_path)
     draw = random.Random(seed)
     created(catalog)
     model: dict[tuple[int, str], str | None] = {}
-    for number in range(10):
+    for number in range(6):
         if draw.random() < 0.4:
             buckets = {"change.file-index.hash-bucket": draw.choice(["1", "2", "8"])}
             edit(tmp_path / "db/t", properties=buckets)

@@ -180,9 +180,9 @@ def test_an_overwrite_rewrites_the_manifests_of_its_partition_only(storage, kind
     for place in (0, 2, 4):
         rows = pa.table({"id": [90 + place], "p": values.slice(place, 1)})
         table.write(rows, overwrite="partitions")
-        assert repr(seen(table)) == repr(content(table.scan().to_arrow()))  # NaN is not NaN
         kept = iceberg(table)._loaded().metadata.snapshots[-1].summary["manifests-kept"]
         assert int(kept) >= (0 if kind == "DOUBLE" else 4)
+    assert repr(seen(table)) == repr(content(table.scan().to_arrow()))  # NaN is not NaN
 
 
 @pytest.mark.parametrize("further", [False, True])

@@ -38,6 +38,7 @@ def table(request) -> IcebergTable:
     return IcebergTable(made_table(storage, request.param, partition={"k": "identity"}))
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("has_rows", [False, True], ids=["without rows", "with other rows"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_repetition_spares_rows_that_were_added_since(table, name, has_rows):

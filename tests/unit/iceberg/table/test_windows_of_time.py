@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeformat.environment import Environment
@@ -18,6 +18,7 @@ from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.iceberg.table.table import IcebergTable
 from lakeformat.storage import MemoryStorage
 from tests.crash.simulated import NOW_MILLIS
+from tests.sampling import count
 from tests.unit.iceberg.write.made_tables import keep_newest, made_table
 
 STEPS = ("append", "delete", "stage", "forward", "pick", "back", "undo", "again")
@@ -108,6 +109,7 @@ def applied(rows: Counter[int], changes: list[tuple[str, int]]) -> Counter[int]:
     return +found
 
 
+@settings(max_examples=count(4, whole=100))
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=2, max_size=13),
     cuts=st.sets(st.integers(0, 14)),
