@@ -56,7 +56,7 @@ def test_nodes_double_and_halve_while_rows_arrive_and_keep_the_rows(tmp_path: Pa
     print(f"SEED={seed}")
     draw, model = random.Random(seed), dict[int, str]()
     seen = []
-    for _ in range(4):
+    for _ in range(3):
         rows = [(draw.randrange(10_000), "x", str(draw.random())) for _ in range(500)]
         aged.write(*rows)
         model |= {key: value for key, _, value in rows}

@@ -196,6 +196,7 @@ NEXT = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("publish", NEXT.values(), ids=NEXT)
 @pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "shorter"])
 def test_each_next_publication_repairs_the_manifests_of_the_newest_snapshot(

@@ -83,6 +83,7 @@ def check_newest(table: lake.Table) -> None:
     assert summary["total-position-deletes"] == str(sum(each["record_count"] for each in found))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bitmap64", ["true", "false"])
 def test_deleted_rows_of_an_append_table_are_published(storage, version, bitmap64):
     table = vector_table(storage, version, **{"deletion-vectors.bitmap64": bitmap64})

@@ -49,6 +49,7 @@ def written(table: IcebergTable, new: pa.Table, overwrite: Any, commit: lake.Com
     return table.write(new, overwrite=overwrite, commit=commit)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("write", [written, prepared])
 def test_the_rows_of_a_condition_are_replaced_once(table, write):
     done = [write(table, rows(1, 3), FIRST_DAY, lake.CommitId("run", 1)) for _ in range(2)]
