@@ -1,7 +1,8 @@
 """A JAVA_HOME for tests: a Spark of a few seconds spends most of them on loading Java classes.
 
-Its ``java`` compiles with the quick compiler alone, and takes classes as an earlier Spark of this
-checkout has left them in pytest's cache, loaded and verified. Everything else is the Java found.
+Its ``java`` compiles with the quick compiler alone, does not verify the classes of Spark, and takes
+classes as an earlier Spark of this checkout has left them in pytest's cache, loaded and verified.
+Everything else is the Java found.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _PATIENCE_SECONDS = 300
 # Java ends at a file that is named and not there; what it cannot use it goes without.
 WRAPPER = """#!/bin/sh
 [ -f {classes} ] && set -- -XX:SharedArchiveFile={classes} '-Xlog:cds*=off' "$@"
+set -- -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "$@"
 exec {java} -XX:TieredStopAtLevel=1 "$@"
 """
 
@@ -110,7 +112,8 @@ def _leave_classes(classes: Path) -> None:
                 env={
                     **os.environ,
                     "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={draft} -Xlog:cds*=off",
+                    "SPARK_SUBMIT_OPTS": "-XX:+BytecodeVerificationRemote "
+                    f"-XX:ArchiveClassesAtExit={draft} -Xlog:cds*=off",
                 },
                 cwd=classes.parent,
                 stdout=subprocess.DEVNULL,
