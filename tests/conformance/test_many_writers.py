@@ -6,12 +6,14 @@ it fifty commits each.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 import lakeformat as lake
 from tests.conformance.faulty_bucket import faulty_bucket
-from tests.conformance.processes import processes
+from tests.conformance.processes import REPOSITORY
 from tests.sampling import count
 
 WRITERS = 8
@@ -21,15 +23,14 @@ WRITE = """
 import json, sys
 import pyarrow as pa
 import lakeformat as lake
-warehouse, writer, commits, options = sys.argv[1], *map(json.loads, sys.argv[2:])
+from tests.forked import forked
+warehouse, writers, commits, options = sys.argv[1], *map(json.loads, sys.argv[2:])
+writer = forked(writers)
 table = lake.open_catalog(warehouse, options=options).table("shop.orders")
-print("ready", flush=True)
-sys.stdin.readline()
 for number in range(commits):
     rows = pa.table({"id": [writer * commits + number]})
     report = table.write(rows, commit=lake.CommitId(f"writer-{writer}", number))
     assert not report.replayed
-print("done", flush=True)
 """
 
 
@@ -62,13 +63,8 @@ def test_no_row_is_lost_and_no_number_is_left_out(place):
     catalog.create_database("shop")
     retries = {"commit.max-retries": "1000", "commit.max-retry-wait": "500 ms"}
     table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=retries)
-    said = json.dumps(options)
-    commands = [[WRITE, warehouse, str(n), str(COMMITS), said] for n in range(WRITERS)]
-    with processes(commands) as running:
-        for process in running:
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        assert [process.stdout.readline() for process in running] == ["done\n"] * WRITERS
+    words = [warehouse, str(WRITERS), str(COMMITS), json.dumps(options)]
+    subprocess.run([sys.executable, "-c", WRITE, *words], cwd=REPOSITORY, check=True)
     total = WRITERS * COMMITS
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(total))
     assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, total + 1))

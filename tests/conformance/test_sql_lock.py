@@ -418,8 +418,11 @@ def test_a_connection_lost_while_holding_stops_the_publication_and_the_row_goes_
 PROCESS = """
 import json, sys, time
 from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
+from tests.forked import forked
 
 uri, lease, counter, times = json.loads(sys.argv[1])
+if times:
+    forked(8)
 database = SqlDatabase(parse_database_uri(uri))
 settings = LockSettings(acquire_timeout_seconds=lease, max_sleep_seconds=0.05)
 lock = SqlLock(database, "jdbc", settings)
@@ -458,11 +461,10 @@ def start(uri: str, lease: float, counter: str = "", times: int = 0) -> subproce
 def test_eight_processes_never_hold_it_at_once(database, uri, tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
-    racers = [start(uri, 300, str(counter), 5) for _ in range(8)]
-    for racer in racers:
-        racer.communicate()
-    assert [racer.returncode for racer in racers] == [0] * 8
-    assert counter.read_text() == "40"
+    racers = start(uri, 300, str(counter), 3)
+    racers.communicate()
+    assert racers.returncode == 0
+    assert counter.read_text() == "24"
     assert rows(database) == []
 
 

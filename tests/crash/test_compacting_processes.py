@@ -18,8 +18,9 @@ WRITER = f"""
 import sys
 import pyarrow as pa
 import lakeformat as lake
+from tests.forked import forked
 
-table, writer = lake.open_table(sys.argv[1]), int(sys.argv[2])
+table, writer = lake.open_table(sys.argv[1]), forked({WRITERS})
 for number in range({COMMITS}):
     keys = [writer * {KEYS} + key for key in range({KEYS})]
     table.write(pa.table({{"id": keys, "note": [number] * {KEYS}}}))
@@ -33,7 +34,7 @@ import lakeformat as lake
 stop = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
 table, said = lake.open_table(sys.argv[1]), False
-while not stop.is_set():
+while not stop.wait(0.01):  # writers that only begin need the processor
     if table.compact().snapshot_ids and not said:
         said = True
         print("compacted", flush=True)
@@ -47,7 +48,7 @@ import lakeformat as lake
 stop = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
 table, expired = lake.open_table(sys.argv[1]), 0
-while not stop.is_set():
+while not stop.wait(0.01):
     expired += len(table.expire_snapshots(retain_max=2, retain_min=1).snapshots)
 print(expired)
 """
@@ -66,9 +67,9 @@ lake.open_table(sys.argv[1]).compact(executor="serial", on_progress=report)
 """
 
 
-def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
+def start(script: str, root: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
-    command = [sys.executable, "-c", script, root, *arguments]
+    command = [sys.executable, "-c", script, root]
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
@@ -80,10 +81,10 @@ def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
     assert victim.stdout is not None
     victim.stdout.readline()
     compactors = [start(COMPACTOR, table.location) for _ in range(COMPACTORS)]
-    writers = [start(WRITER, table.location, str(number)) for number in range(WRITERS)]
+    writers = start(WRITER, table.location)
     victim.kill()
     victim.communicate()
-    for process in (*writers, *compactors):
+    for process in (writers, *compactors):
         _, said = process.communicate()
         assert process.returncode == 0, said
     assert_all_rows_are_there(table, keyed)
@@ -94,7 +95,7 @@ def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
 def test_snapshots_expire_while_others_write_and_compact(tmp_path: Path, keyed: bool):
     table = new_table(tmp_path, keyed)
     processes = [
-        *(start(WRITER, table.location, str(number)) for number in range(WRITERS)),
+        start(WRITER, table.location),
         start(COMPACTOR, table.location),
         start(EXPIRER, table.location),
     ]

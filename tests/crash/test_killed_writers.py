@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -14,47 +16,47 @@ WRITERS = 3
 COMMITS = 6
 ROWS = 5
 
-# Appends commit after commit and prints the number of each one it was promised.
+# Each appends commit after commit and says so when it was promised one.
 WRITER = f"""
 import sys
 import pyarrow as pa
 import lakeformat as lake
-from tests.sampling import SEED
+from tests.forked import forked
 
-root, writer = sys.argv[1], int(sys.argv[2])
+root, writer = sys.argv[1], forked({WRITERS})
 table = lake.open_table(root)
 for number in range({COMMITS}):
     first = (writer * {COMMITS} + number) * {ROWS}
     rows = pa.table({{"id": list(range(first, first + {ROWS}))}})
     table.write(rows, commit=lake.CommitId(f"writer-{{writer}}", number))
-    print(number, flush=True)
+    print(f"{{writer}}\\n", end="", flush=True)
 """
 
 
-def start(root: str, writer: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, root, str(writer)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start(root: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, root]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def test_killed_and_repeated_writers_publish_every_commit_once(tmp_path):
     root = make_table(tmp_path)
     chance = random.Random(SEED)
-    writers = [start(root, writer) for writer in range(WRITERS)]
-    for process in writers:  # wait until each is in the middle of its work
-        process.stdout.readline()
+    writers, begun = start(root), set()
+    for line in writers.stdout:  # wait until each is in the middle of its work
+        begun.add(line)
+        if len(begun) == WRITERS:
+            break
     time.sleep(chance.random() * 0.05)
-    for process in writers:
-        process.kill()
-        process.communicate()
+    os.killpg(writers.pid, signal.SIGKILL)
+    writers.communicate()
 
     rows = rows_of(root)
     assert len(rows) == len(set(rows))
     assert len(rows) % ROWS == 0
 
-    repeated = [start(root, writer) for writer in range(WRITERS)]
-    for process in repeated:
-        process.communicate()
-        assert process.returncode == 0
+    repeated = start(root)
+    repeated.communicate()
+    assert repeated.returncode == 0
 
     assert sorted(rows_of(root)) == list(range(WRITERS * COMMITS * ROWS))
     snapshots = lake.open_table(root).snapshots()

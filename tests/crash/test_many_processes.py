@@ -20,10 +20,10 @@ import pytest
 import lakeformat as lake
 from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY, running_s3_server
 from tests.crash.process_writer import ROOT, ids_of, make_table, promised, start_writer
-from tests.sampling import SEED
+from tests.sampling import SEED, count
 
 PROCESSES = 8
-COMMITS = 50
+COMMITS = count(12, whole=50)
 KILL_SECONDS = float(os.environ.get("KILL_SECONDS", "0"))
 KILLED_COMMITS = 40
 PAUSE_SECONDS = 0.7
@@ -31,13 +31,29 @@ PAUSE_SECONDS = 0.7
 ROWS = 3
 
 
+SIDE_BY_SIDE = """
+import sys
+from tests.crash.process_writer import main
+from tests.forked import forked
+processes, table, *words, promises = sys.argv[1:]
+writer = forked(int(processes))
+main([table, str(writer), *words, f"{promises}/{writer}"])
+"""
+
+
+def run(script: str, *words: str) -> str:
+    """Return what processes printed, all of which must succeed."""
+    command = [sys.executable, "-c", script, *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
 def test_eight_processes_append_side_by_side(tmp_path):
     table = make_table(str(tmp_path / "warehouse"))
-    writers = [
-        start_writer(table, n, commits=COMMITS, rows=ROWS, promises=tmp_path / f"{n}")
-        for n in range(PROCESSES)
-    ]
-    assert [writer.wait() for writer in writers] == [0] * PROCESSES
+    words = [str(each) for each in (PROCESSES, table, COMMITS, ROWS, tmp_path)]
+    assert run(SIDE_BY_SIDE, *words) == ""
     check_all(table, PROCESSES, COMMITS)
 
 
@@ -57,26 +73,18 @@ def check_all(address: str, writers: int, commits: int) -> None:
 CREATE = """
 import sys
 from lakeformat.storage import LocalStorage
-storage, folder, me = LocalStorage(), sys.argv[1], sys.argv[2]
-won = [n for n in range(200) if storage.create(f"{folder}/{n}", me.encode() * 50)]
-print(*won)
+from tests.forked import forked
+storage, folder, me = LocalStorage(), sys.argv[1], forked(4)
+won = [n for n in range(200) if storage.create(f"{folder}/{n}", str(me).encode() * 50)]
+print(f"{me} {' '.join(map(str, won))}\\n", end="", flush=True)
 """
 
 
 def test_of_many_processes_one_creates_each_file(tmp_path):
-    racers = [
-        subprocess.Popen(
-            [sys.executable, "-c", CREATE, str(tmp_path / "files"), str(racer)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for racer in range(4)
-    ]
-    won = [[int(word) for word in racer.communicate()[0].split()] for racer in racers]
-    assert sorted(n for numbers in won for n in numbers) == list(range(200))
-    for racer, numbers in enumerate(won):
+    said = run(CREATE, str(tmp_path / "files")).splitlines()
+    won = {racer: numbers for racer, *numbers in (map(int, line.split()) for line in said)}
+    assert sorted(n for numbers in won.values() for n in numbers) == list(range(200))
+    for racer, numbers in won.items():
         for number in numbers:
             assert (tmp_path / "files" / str(number)).read_bytes() == str(racer).encode() * 50
 
