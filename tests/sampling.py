@@ -95,15 +95,23 @@ def sampled_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def sampled_faults(
-    scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = SEED
+    scenario: Scenario[T],
+    *,
+    start: CrashableStorage | None = None,
+    seed: int = SEED,
+    most: int | None = None,
 ) -> list[Trial[T]]:
     """Return some of the faults of ``every_fault``, with one of each kind of storage call.
 
     Calls that only read are one kind for each operation: after a fault at one of them the storage
-    is as the last change left it.
+    is as the last change left it. Long scenarios have many kinds: with ``most`` a run takes that
+    many faults of any kinds.
     """
+    trials = every_fault(scenario, start=start, seed=seed)
+    if most is not None:
+        return sample(trials, most)
     return sample(
-        every_fault(scenario, start=start, seed=seed),
+        trials,
         _MOMENTS,
         kind=lambda trial: _kind_of_fault(trial.call.operation, trial.call.path),
     )
@@ -119,14 +127,19 @@ def sampled_calls(log: Iterable[Call]) -> list[Call]:
     return sample(log, _MOMENTS, kind=lambda call: _kind_of_call(call.operation, call.path))
 
 
-def sampled_moments(calls: Iterable[tuple[str, str]]) -> list[int]:
-    """Return the numbers, from 1, of some storage calls: operations and paths, one of each kind."""
+def sampled_moments(calls: Iterable[tuple[str, str]], most: int | None = None) -> list[int]:
+    """Return the numbers, from 1, of some storage calls: operations and paths, one of each kind.
+
+    With ``most`` it is that many calls of any kinds.
+    """
+    if most is not None:
+        return sample(range(1, 1 + len([*calls])), most)
     moments = sample(enumerate(calls, 1), _MOMENTS, kind=lambda call: _kind_of_call(*call[1]))
     return [number for number, _ in moments]
 
 
 def sampled_states(
-    scenario: Scenario[T], *, start: CrashableStorage, seed: int = SEED
+    scenario: Scenario[T], *, start: CrashableStorage, seed: int = SEED, most: int | None = None
 ) -> Iterator[Trial[T]]:
     """Run the scenario into sampled faults; of the trials that left the same, yield the first.
 
@@ -135,7 +148,7 @@ def sampled_states(
     is compared by its files, directories and their bytes.
     """
     seen = set()
-    for trial in sampled_faults(scenario, start=start, seed=seed):
+    for trial in sampled_faults(scenario, start=start, seed=seed, most=most):
         disk = trial.run().reopened()
         directories = (frozenset(disk._disk._made), frozenset(disk._disk._gone))
         state = (frozenset(disk.files().items()), directories, repr(trial.acknowledged))

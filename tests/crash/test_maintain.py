@@ -97,7 +97,7 @@ def rows(storage) -> list[tuple]:
 def test_a_fault_at_any_call_leaves_the_rows_and_a_repetition_finishes():
     start = crashed()
     expected = rows(start)
-    for trial in sampled_faults(maintain, start=start):
+    for trial in sampled_faults(maintain, start=start, most=9):
         storage = trial.run().reopened()
         told = f"in {trial}\n{trial.storage.trace()}"
         assert rows(storage) == expected, told

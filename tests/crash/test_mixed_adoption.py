@@ -65,7 +65,7 @@ def test_an_adoption_that_dies_changes_no_row_and_a_repeated_one_completes_it(se
 
 @SEEDS
 def test_a_detach_that_dies_changes_no_row_and_a_repeated_one_completes_it(seed):
-    for trial in sampled_states(detach, start=mixed_table(), seed=seed):
+    for trial in sampled_states(detach, start=mixed_table(), seed=seed, most=9):
         recovered = trial.reopened()
         assert stored(recovered) == CHANGED, str(trial)
         assert not (trial.acknowledged and is_mixed(recovered)), str(trial)

@@ -77,7 +77,7 @@ def later(table: lake.MixedTable) -> lake.MixedTable:
 
 @SEEDS
 def test_a_fault_at_any_storage_call_leaves_the_state_before_or_after_a_commit(seed):
-    for trial in sampled_states(stream_and_batches, start=new_pair(), seed=seed):
+    for trial in sampled_states(stream_and_batches, start=new_pair(), seed=seed, most=9):
         recovered = trial.reopened()
         reached = STATES.index(merged(table_in(recovered)))
         newest = max(trial.acknowledged, default=0)
@@ -93,7 +93,7 @@ def test_a_fault_at_any_storage_call_leaves_the_state_before_or_after_a_commit(s
 @SEEDS
 def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
     """A batch that is repeated begins later, so it may come after a commit of the stream."""
-    for trial in sampled_states(stream_and_batches, start=new_pair(), seed=seed):
+    for trial in sampled_states(stream_and_batches, start=new_pair(), seed=seed, most=9):
         recovered = trial.reopened()
         stream_and_batches(recovered, [], is_later=True)
         found = merged(table_in(recovered))

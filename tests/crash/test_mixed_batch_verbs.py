@@ -82,7 +82,7 @@ def stream_and_changes(
 
 @SAMPLED
 def test_a_fault_at_any_storage_call_leaves_a_change_of_rows_done_or_not_and_a_retry_ends_it():
-    for trial in sampled_states(stream_and_changes, start=filled()):
+    for trial in sampled_states(stream_and_changes, start=filled(), most=9):
         recovered = trial.reopened()
         reached = STATES.index(merged(table_in(recovered)))
         newest = max(trial.acknowledged, default=0)

@@ -88,13 +88,13 @@ MEETINGS: dict[str, tuple[Act, Act]] = {
 POSSIBLE = (lake.CommitConflictError, lake.NotFoundError, lake.InvalidRequestError)
 
 
-def moments(start: CrashableStorage, act: Act) -> list[int]:
+def moments(start: CrashableStorage, act: Act, most: int | None = None) -> list[int]:
     """The calls of an act that nothing disturbs, of which some are met."""
     alone = start.reopened()
     act(opened(alone))
     calls = [(call.operation, call.path) for call in alone.log]
     assert len(calls) > 3
-    return sampled_moments(calls)
+    return sampled_moments(calls, most)
 
 
 def complete(storage) -> None:
@@ -160,7 +160,7 @@ def test_a_rollback_while_main_gets_a_branch_is_not_undone(writes):
 def test_whoever_comes_second_is_refused_or_has_all_of_it(name):
     first, second = MEETINGS[name]
     start = filled()
-    for at in moments(start, first):
+    for at in moments(start, first, most=6):
         storage = Meeting(start, at, second)
         with suppress(*POSSIBLE):
             first(opened(storage))
@@ -317,7 +317,7 @@ def test_two_calls_of_a_renaming_and_a_commit_never_delete_both_directories():
     """The second call begins and ends during the first, and the commit during the second."""
     start = filled()
     refused = set()
-    for at, inner in itertools.product(last_deletions(start), moments(start, rename)):
+    for at, inner in itertools.product(last_deletions(start), moments(start, rename, most=4)):
         second = met_by_open_branch(start, inner)
         first = Meeting(start, at, lambda _, second=second: rename(opened(second)))
         first._disk = second._disk
@@ -378,7 +378,7 @@ def test_a_change_of_a_branch_that_is_copied_to_a_new_name_is_not_lost(change):
     act(opened(changed))
     names = [each.name for each in opened(changed).branches.list()]
     after = [state_of(opened(changed, each)) for each in ("dev", "new") if each in names]
-    for at in moments(start, rename):
+    for at in moments(start, rename, most=6):
         storage = Meeting(start, at, act)
         is_renamed = True
         try:
