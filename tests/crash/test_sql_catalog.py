@@ -23,7 +23,7 @@ from lakeformat.publish import IcebergPublication
 from lakeformat.publish.targets.entry import Named
 from lakeformat.testing.crashable import CrashableStorage
 from lakeformat.testing.faults import Fault, PowerCut, kinds_for
-from tests.sampling import sampled_fault_calls
+from tests.sampling import sample, sampled_fault_calls
 
 COLUMNS = [("id", "BIGINT")]
 ROWS = [1, 2, 3]
@@ -64,16 +64,14 @@ def test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing(tmp_
     calm = prepared.reopened()
     change(opened(calm, tmp_path / "calm.db"))
     assert len(calm.log) > 3
-    for call in sampled_fault_calls(calm.log):
-        for kind in kinds_for(call.operation):
-            if not kind.startswith("power_cut"):
-                continue
-            name = f"{call.number}-{kind}.db"
-            (tmp_path / name).write_bytes(base)
-            storage = prepared.reopened(Fault(call.number, kind))
-            with pytest.raises(PowerCut):
-                change(opened(storage, tmp_path / name))
-            check_repaired(storage.reopened(), tmp_path / name, change, f"{kind} at {call}")
+    cuts = [(c, k) for c in calm.log for k in kinds_for(c.operation) if k.startswith("power_cut")]
+    for call, kind in sample(cuts, 8):
+        name = f"{call.number}-{kind}.db"
+        (tmp_path / name).write_bytes(base)
+        storage = prepared.reopened(Fault(call.number, kind))
+        with pytest.raises(PowerCut):
+            change(opened(storage, tmp_path / name))
+        check_repaired(storage.reopened(), tmp_path / name, change, f"{kind} at {call}")
 
 
 def check_repaired(storage: CrashableStorage, file: Path, change, where: str) -> None:
@@ -109,9 +107,7 @@ def test_a_table_whose_rename_was_cut_off_anywhere_is_dropped_with_every_file(tm
     (tmp_path / "calm.db").write_bytes(base)
     calm = prepared.reopened()
     rename(opened(calm, tmp_path / "calm.db"))
-    for call in sampled_fault_calls(calm.log):
-        if "power_cut_before" not in kinds_for(call.operation):
-            continue
+    for call in sample(calm.log, 6):
         file = tmp_path / f"{call.number}.db"
         file.write_bytes(base)
         storage = prepared.reopened(Fault(call.number, "power_cut_before"))
