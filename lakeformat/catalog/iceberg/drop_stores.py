@@ -15,6 +15,7 @@ from lakeformat.catalog.names import TableName
 from lakeformat.errors import LakeError
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.exclusive_files import ExclusiveFiles
+from lakeformat.iceberg.expire.select import require_gc
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.purge import files_to_purge
 from lakeformat.iceberg.purge import purge as delete_files
@@ -42,10 +43,14 @@ def drop_stores(
     for store in stores:
         metastore.require_removable(store, purge=purge)
     deletes = purge and not metastore.deletes_files
+    is_required = purge and not metastore.is_directory  # a directory checks the property itself
     keeps_leases = isinstance(metastore, KeepsLeases)
     known: list[LoadedMetadata | None] = [None] * len(stores)
-    if deletes or keeps_leases or metastore.is_directory:
-        known = [_loaded(handle(store), is_required=deletes) for store in stores]
+    if is_required or keeps_leases or metastore.is_directory:
+        known = [_loaded(handle(store), is_required=is_required) for store in stores]
+    if is_required:
+        for loaded in filter(None, known):
+            require_gc(loaded.metadata)
     planned = [files_to_purge(each) if deletes and each else None for each in known]
     for store, each, files in zip(stores, known, planned, strict=True):
         metastore.remove_table(store, purge=purge, known=each)

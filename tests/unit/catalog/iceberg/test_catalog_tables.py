@@ -12,6 +12,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog.iceberg import IcebergCatalog
+from lakeformat.catalog.names import parse_nested_name
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.write.append import append
@@ -161,6 +162,17 @@ def test_no_table_is_dropped_if_one_of_a_database_cannot_be_purged(catalog):
     with pytest.raises(lake.LakeError, match=r"gc\.enabled"):
         catalog.drop_database("shop", cascade=True, purge=True)
     assert catalog.list_tables("shop") == ["orders", "people"]
+
+
+@pytest.mark.parametrize("store", ["shop.stock", "shop.stock_change_"])
+def test_a_table_is_kept_by_a_purge_if_one_of_its_stores_has_gc_false(catalog, store):
+    catalog.create_table("shop.stock", COLUMNS, format="mixed", primary_key=["id"])
+    handle = catalog._handle(parse_nested_name(store))
+    commit_metadata(handle, lambda its: set_properties(its.metadata, {"gc.enabled": "false"}))
+    for drop in (catalog.plan_drop_table, catalog.drop_table):
+        with pytest.raises(lake.LakeError, match=r"'gc\.enabled'.* is false"):
+            drop("shop.stock", purge=True)
+    assert sorted(catalog._metastore.tables("shop")) == ["stock", "stock_change_"]
 
 
 def test_a_table_is_renamed_where_its_files_can_stay(catalog, tmp_path):
