@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from pyiceberg.catalog.glue import (
-    GlueCatalog,
-    _construct_rename_table_input,
-    _IcebergSchemaToGlueType,
-)
+from pyiceberg.catalog.glue import GlueCatalog, _IcebergSchemaToGlueType
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from pyiceberg.schema import visit
 
@@ -26,6 +23,22 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
 __all__ = ["GlueMetastore"]
+
+_KIND = {"TableType": "EXTERNAL_TABLE"}
+_KEPT = (
+    "Description",
+    "Owner",
+    "LastAccessTime",
+    "LastAnalyzedTime",
+    "Retention",
+    "StorageDescriptor",
+    "PartitionKeys",
+    "TableType",
+)
+"""Members of Glue's answer about a table that a commit sends back; Glue deletes those it does not
+get.
+"""
+_COMMENT_LENGTH = 255
 
 
 class GlueMetastore(ClientNamedFilesMetastore):
@@ -61,7 +74,7 @@ class GlueMetastore(ClientNamedFilesMetastore):
     def name_first(self, name: TableName, address: str, metadata: TableMetadata) -> bool:
         given = {
             "Name": name.table,
-            "TableType": "EXTERNAL_TABLE",
+            **_KIND,
             "Parameters": first_parameters(address, metadata),
             "StorageDescriptor": {
                 "Columns": _columns(name, metadata),
@@ -94,8 +107,11 @@ class GlueMetastore(ClientNamedFilesMetastore):
                 )
             if metadata_file_in(table.get("Parameters"), name) != old:
                 return False
-            given = _construct_rename_table_input(name.table, table)
+            kept = {key: table[key] for key in _KEPT if key in table}
+            given = {**_KIND, **kept, "Name": name.table}
             given["Parameters"] = parameters_after(table["Parameters"], new, base, metadata)
+            if base.schema != metadata.schema and "StorageDescriptor" in given:
+                given["StorageDescriptor"] = _described(name, metadata, table["StorageDescriptor"])
             sent.is_sent = True
             try:
                 client._update_glue_table(name.database, name.table, given, version)
@@ -107,6 +123,15 @@ class GlueMetastore(ClientNamedFilesMetastore):
         return self._send(f"publish table '{name}'", name, new, publish)
 
 
+def _described(name: TableName, metadata: TableMetadata, before: dict[str, Any]) -> dict[str, Any]:
+    """Return ``before`` with the columns of ``metadata``, or unchanged if PyIceberg does not
+    support the type of a column.
+    """
+    with suppress(UnsupportedError):
+        return {**before, "Columns": _columns(name, metadata)}
+    return before
+
+
 def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
     """Return the columns as Glue stores them for Athena."""
     schema = client_schema(metadata, f"Glue needs the columns of table '{name}'")
@@ -114,6 +139,7 @@ def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
         {
             "Name": field.name,
             "Type": visit(field.field_type, _IcebergSchemaToGlueType()),
+            **_comment(field.doc),
             "Parameters": {
                 "iceberg.field.id": str(field.field_id),
                 "iceberg.field.optional": str(field.optional).lower(),
@@ -122,3 +148,9 @@ def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
         }
         for field in schema.fields
     ]
+
+
+def _comment(doc: str | None) -> dict[str, str]:
+    """Return the comment of a column as Glue accepts it: short, and in one line."""
+    line = " ".join((doc or "").split())[:_COMMENT_LENGTH]
+    return {"Comment": line} if line else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -288,5 +289,8 @@ class GlueStub:
         found = self.tables[DatabaseName, TableInput["Name"]]
         if found["VersionId"] != VersionId:
             raise _ChangedError("another program changed the table")
-        found.update(TableInput, VersionId=str(int(VersionId) + 1))
+        # As in AWS, what the request does not name is deleted.
+        changed = {**TableInput, "DatabaseName": DatabaseName}
+        self.tables[DatabaseName, TableInput["Name"]] = changed
+        changed.update(VersionId=str(int(VersionId) + 1), UpdateTime=datetime.now(UTC))
         self.after_a_change()

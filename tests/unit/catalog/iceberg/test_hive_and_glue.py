@@ -12,6 +12,8 @@ from hive_metastore.ttypes import LockState, MetaException
 
 import lakeformat as lake
 from lakeformat.catalog.heads import Heads
+from lakeformat.catalog.iceberg import glue as glue_metastore
+from lakeformat.catalog.iceberg import hive as hive_metastore
 from lakeformat.catalog.iceberg.hive_client import HiveClient
 from lakeformat.catalog.names import parse_nested_name
 from lakeformat.cli.warehouse import is_listed
@@ -251,6 +253,71 @@ def test_hive_lists_the_columns_for_other_programs(hive, tmp_path):
         ("id", "bigint"),
         ("tags", "array<string>"),
     ]
+
+
+def columns_in(service: HiveStub | GlueStub, table: str) -> list[tuple[str, str, str | None]]:
+    """Return the name, the type and the comment of each column that the service lists."""
+    found = service.tables["shop", table]
+    if isinstance(service, HiveStub):
+        return [(each.name, each.type, each.comment) for each in found.sd.cols]
+    listed = found["StorageDescriptor"]["Columns"]
+    return [(each["Name"], each["Type"], each.get("Comment")) for each in listed]
+
+
+def test_changed_columns_are_listed_for_other_programs(service, tmp_path, monkeypatch):
+    service.databases.clear()
+    catalog = service.open(tmp_path)
+    catalog.create_database("shop", properties={"location": f"file://{tmp_path}/shop.db"})
+    catalog.create_table("shop.new", [("id", "BIGINT")])
+    assert columns_in(service, "new") == [("id", "bigint", None)]
+    added = lake.add_column("x", "STRING", comment="a note")
+    catalog.alter_table("shop.new", added, lake.rename_column("id", "key"))
+    changed = [("key", "bigint", None), ("x", "string", "a note")]
+    assert columns_in(service, "new") == changed
+    catalog.table("shop.new").write(pa.table({"key": [1], "x": ["a"]}))
+    lacking = Mock(side_effect=lake.UnsupportedError("PyIceberg lacks the type"))
+    for each in (hive_metastore, glue_metastore):
+        monkeypatch.setattr(each, "client_schema", lacking)
+    catalog.alter_table("shop.new", lake.add_column("y", "INT"))
+    assert columns_in(service, "new") == changed
+    assert catalog.table("shop.new").schema.column_names == ["key", "x", "y"]
+
+
+@pytest.fixture
+def glue(tmp_path, monkeypatch) -> GlueStub:
+    found = GlueStub()
+    found.install(monkeypatch)
+    found.register("shop", "orders", make_small_table(tmp_path / "shop/orders"))
+    return found
+
+
+def test_a_commit_keeps_what_other_programs_set_in_glue(glue, tmp_path):
+    more = {
+        "Description": "all orders",
+        "Owner": "ada",
+        "Retention": 7,
+        "PartitionKeys": [],
+        "StorageDescriptor": {"Columns": [], "Location": "s3://b/orders"},
+    }
+    glue.tables["shop", "orders"] |= {**more, "CatalogId": "1"}
+    commit_metadata(glue.open(tmp_path).table("shop.orders")._handle, append("a"))
+    found = glue.tables["shop", "orders"]
+    assert {key: found.get(key) for key in more} == more
+    assert "CatalogId" not in found, "Glue refuses it in a request"
+
+
+def test_a_table_in_glue_without_a_type_gets_it_with_a_commit(glue, tmp_path):
+    del glue.tables["shop", "orders"]["TableType"]
+    commit_metadata(glue.open(tmp_path).table("shop.orders")._handle, append("a"))
+    assert glue.tables["shop", "orders"]["TableType"] == "EXTERNAL_TABLE"
+
+
+def test_glue_gets_long_comments_of_columns_shortened_and_in_one_line(glue, tmp_path):
+    glue.databases["shop"]["LocationUri"] = f"file://{tmp_path}/shop.db"
+    catalog = glue.open(tmp_path)
+    catalog.create_table("shop.new", [("id", "BIGINT")])
+    catalog.alter_table("shop.new", lake.add_column("n", "INT", comment="one\ntwo" + "x" * 300))
+    assert columns_in(glue, "new")[-1] == ("n", "int", "one two" + "x" * 248)
 
 
 def test_hive_renames_a_table(hive, tmp_path):
