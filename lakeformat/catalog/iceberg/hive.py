@@ -112,7 +112,9 @@ class HiveMetastore(ClientNamedFilesMetastore):
                 try:
                     opened.create_table(table)
                 except AlreadyExistsException:
-                    return False
+                    # A metastore or a proxy may repeat a request that made the table.
+                    found = _table(client, opened, name).parameters or {}
+                    return bool(found.get("metadata_location") == address)
             return True
 
         return self._send(f"create table '{name}'", name, address, create)

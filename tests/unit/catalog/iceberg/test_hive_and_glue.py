@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
-from hive_metastore.ttypes import LockState, MetaException
+from hive_metastore.ttypes import LockState, MetaException, Table
 
 import lakeformat as lake
 from lakeformat.catalog.heads import Heads
@@ -198,6 +198,31 @@ def test_a_table_is_created_and_dropped(service, tmp_path):
     catalog.drop_table("new.orders", purge=True)
     assert catalog.list_tables("new") == []
     assert len([*metadata.iterdir()]) == 1, "only the file of the second table is deleted"
+
+
+def test_a_table_whose_creation_was_sent_twice_is_created_once(service, tmp_path, monkeypatch):
+    catalog, create = service.open(tmp_path), service.create_table
+    catalog.create_database("new", properties={"location": f"file://{tmp_path}/new.db"})
+
+    def twice(*given, **named) -> None:
+        create(*given, **named)
+        create(*given, **named)
+
+    monkeypatch.setattr(service, "create_table", twice)
+    table = catalog.create_table("new.orders", [("id", "BIGINT")])
+    table.write(pa.table({"id": [1]}))
+    assert ids_of(catalog.table("new.orders")) == [1]
+    with pytest.raises(lake.AlreadyExistsError):
+        catalog.create_table("new.orders", [("id", "BIGINT")])
+
+
+def test_a_name_of_a_hive_table_that_is_not_iceberg_is_taken(hive, tmp_path):
+    catalog = hive.open(tmp_path)
+    catalog.create_database("new", properties={"location": f"file://{tmp_path}/new.db"})
+    hive.tables["new", "csv"] = Table("csv", "new")
+    with pytest.raises(lake.AlreadyExistsError):
+        catalog.create_table("new.csv", [("id", "BIGINT")])
+    assert [*(tmp_path / "new.db").rglob("*.json")] == []
 
 
 @pytest.mark.parametrize("kind", ["iceberg", "mixed"])
