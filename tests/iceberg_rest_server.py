@@ -63,6 +63,8 @@ class RestServer:
     commits: int = 0
     shows_metadata: bool = False
     """True if answers about a table have its metadata, for clients that read no file themselves."""
+    has_nested: bool = True
+    """False for a service that refuses to list the databases in a database."""
     replaces: bool = True
     """False for a service that cannot register a file in place of a table."""
     lock: Any = field(default_factory=threading.Lock)
@@ -75,7 +77,7 @@ class RestServer:
                 self.warehouses.append(query.get("warehouse"))
                 return {"defaults": {}, "overrides": self.overrides}
             case "GET", ["namespaces"]:
-                return {"namespaces": [each.split(".") for each in self.databases]}
+                return self._list_databases(query.get("parent"))
             case "POST", ["namespaces"]:
                 return self._create_database(".".join(body["namespace"]), body["properties"])
             case _, ["namespaces", database]:
@@ -92,6 +94,11 @@ class RestServer:
                 return self._table(method, database.replace(_SEPARATOR, "."), name, body)
         raise Refused(404, f"no such path: {method} {path}")
 
+    def _list_databases(self, parent: str | None) -> Any:
+        if parent is not None and not self.has_nested:
+            raise Refused(400, "a namespace has one part")
+        return {"namespaces": [each.split(".") for each in self.databases]}
+
     def _create_database(self, name: str, properties: dict[str, str]) -> Any:
         if name in self.databases:
             raise Refused(409, "namespace exists")
@@ -104,6 +111,8 @@ class RestServer:
         if method == "DELETE":
             if any(each.rpartition(".")[0] == name for each in self.tables):
                 raise Refused(409, "namespace is not empty")
+            if any(each.rpartition(".")[0] == name for each in self.databases):
+                raise Refused(409, "namespace has child namespaces")
             del self.databases[name]
             return None
         return {"namespace": name.split("."), "properties": self.databases[name]}

@@ -39,7 +39,11 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
         NotFoundError,
         "Check the name",
     ),
-    (theirs.NamespaceNotEmptyError, InvalidRequestError, "Drop its tables and views first"),
+    (
+        theirs.NamespaceNotEmptyError,
+        InvalidRequestError,
+        "Drop its tables, views and nested databases first",
+    ),
     (
         (
             theirs.AuthorizationExpiredError,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakeformat.catalog.iceberg.metastore import Metastore
@@ -85,17 +85,24 @@ class IcebergDatabases(ABC):
         """Return the plan of ``drop_database`` for each table; nothing is changed.
 
         Raises the same errors as ``drop_database`` for a missing database, for tables that cannot
-        be dropped, and, unless ``cascade`` is True, for a database that has tables.
+        be dropped, and, unless ``cascade`` is True, for a database that has tables. With
+        ``cascade``, a database of a REST catalog must not have both tables and nested databases.
         """
         tables = self.list_tables(name)
         if tables and not cascade:
-            shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
             raise InvalidRequestError(
                 f"database {name!r} in {self.location} has {counted(len(tables), 'table')}: "
-                f"{shown}. Drop its tables first, or pass cascade=True"
+                f"{_shown(tables)}. Drop its tables first, or pass cascade=True"
             )
         for table in tables:
             _refuse_dotted(name, table)
+        if tables and (nested := self._metastore.nested_databases(name)):
+            raise InvalidRequestError(
+                f"database {name!r} and its tables were not dropped: it has "
+                f"{counted(len(nested), 'nested database')}: {_shown(nested)}. Most REST services "
+                "then refuse to drop the database. Drop the nested databases first. If you want "
+                "to keep them, drop the tables one by one"
+            )
         names = [str(TableName(name, table)) for table in tables]
         return [self.plan_drop_table(each, purge=purge) for each in names]
 
@@ -151,6 +158,10 @@ class IcebergDatabases(ABC):
                 f"database {name!r} does not exist in {self.location}; create it with "
                 f"create_database({name!r}){near}{more.removeprefix('.') if near else more}"
             )
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def _refuse_dotted(database: str, table: str) -> None:

@@ -54,6 +54,14 @@ class Metastore(ABC):
     def remove_database(self, database: str) -> None:
         """Delete a database that has no tables."""
 
+    def nested_databases(self, database: str) -> list[str]:
+        """Return the full names of the databases inside of ``database``, which can prevent its
+        deletion.
+
+        Only a REST service can have such databases; any other metastore returns none.
+        """
+        return []
+
     @abstractmethod
     def tables(self, database: str) -> list[str]:
         """Return the names of the tables of a database."""

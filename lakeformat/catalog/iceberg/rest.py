@@ -67,6 +67,20 @@ class RestMetastore(ClientMetastore):
         self._failures.require_success(response, doing, f"table '{name}'")
         return read_answer(response, f"the answer of {self._failures.address} about table '{name}'")
 
+    def nested_databases(self, database: str) -> list[str]:
+        """Return the full names of the databases directly inside of ``database``.
+
+        If the service cannot list them, return none.
+        """
+        place = parts_of(database)
+        doing = f"list the databases in {database!r}"
+        try:
+            found = self._ask(doing, lambda client: client.list_namespaces(place))
+        except LakeError:
+            return []  # not every service has nested databases
+        # Some services ignore the parent, and list all databases.
+        return [".".join(each) for each in found if each[:-1] == place]
+
     def pointer(self, name: TableName) -> CatalogPointer:
         """Return the pointer that reads and publishes the metadata of a table through the
         service.

@@ -66,6 +66,37 @@ def test_a_nested_database_is_named_in_full(server, warehouse):
     assert ids_of(catalog.table("shop.eu.orders")) == [1, 2]
 
 
+@pytest.mark.parametrize("purge", [False, True])
+def test_no_table_is_dropped_if_the_database_has_nested_databases(server, warehouse, purge):
+    catalog = opened(server, warehouse)
+    for name in ("shop.eu", "shop.eu.fr", "shops", "a.b"):
+        catalog.create_database(name)
+    for drop in (catalog.plan_drop_database, catalog.drop_database):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"it has 1 nested database: shop\.eu\. "
+        ):
+            drop("shop", cascade=True, purge=purge)
+    assert ids_of(catalog.table("shop.orders")) == [1, 2]
+    for name in ("shop.eu.fr", "shop.eu", "shop"):
+        catalog.drop_database(name, cascade=True, purge=purge)
+    assert (server.tables, catalog.list_databases()) == ({}, ["a.b", "shops"])
+
+
+def test_a_refused_drop_of_a_database_advises_to_drop_its_nested_ones(server, warehouse):
+    catalog = opened(server, warehouse)
+    catalog.create_database("new")
+    catalog.create_database("new.eu")
+    with pytest.raises(lake.InvalidRequestError, match=r"views and nested databases first"):
+        catalog.drop_database("new", cascade=True)
+
+
+def test_a_database_is_dropped_in_a_service_without_nested_databases(server, warehouse):
+    server.has_nested = False
+    catalog = opened(server, warehouse)
+    catalog.drop_database("shop", cascade=True, purge=True)
+    assert catalog.list_databases() == []
+
+
 def test_mistyped_names_get_the_nearest_one(server, warehouse):
     catalog = opened(server, warehouse)
     with pytest.raises(lake.NotFoundError, match=r"did you mean 'shop\.orders'\?"):
