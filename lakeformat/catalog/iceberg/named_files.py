@@ -9,11 +9,13 @@ import logging
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import ClassVar
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
 from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.metastore import Describe, Metastore, changed_meanwhile
+from lakeformat.catalog.iceberg.missing_snapshots import misses_snapshots
 from lakeformat.catalog.names import TableName
 from lakeformat.environment import Environment
 from lakeformat.errors import (
@@ -21,6 +23,7 @@ from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
     LakeError,
+    NotFoundError,
     UnavailableError,
 )
 from lakeformat.iceberg.commit.catalog_file import write_catalog_file
@@ -167,22 +170,47 @@ class NamedFilesMetastore(Metastore):
         with suppress(LakeError):
             if self._was_named(name, new):
                 return True
-        raise CommitOutcomeUnknownError(
-            f"it is not known if {new} became the metadata file of table '{name}': "
-            f"{sentence(lost)} If you committed with a CommitId, just retry: the change is "
-            "published once. If not, look for the change in the table before you retry. No file "
-            "was removed"
-        ) from None
+        raise _unknown(name, new, str(lost)) from None
 
     def _was_named(self, name: TableName, file: str) -> bool:
         """Return True if ``file`` is the current metadata file of a table, or one in its metadata
         log.
+
+        If the log no longer reaches back to the commit that wrote ``file``, and the snapshot of
+        this commit may have expired, raise ``CommitOutcomeUnknownError``.
         """
         answer = self.answer(name)
         if answer.metadata_file == file:
             return True
-        log = self._files.load(str(name), answer, None).metadata.metadata_log
-        return any(entry.metadata_file == file for entry in log)
+        now = self._files.load(str(name), answer, None).metadata
+        logged = {entry.metadata_file for entry in now.metadata_log}
+        if file in logged:
+            return True
+        if self._may_have_expired(name, replace(answer, metadata_file=file), now):
+            raise _unknown(
+                name,
+                file,
+                "the metadata log no longer reaches back to this commit, and its snapshot may have "
+                "expired.",
+            )
+        return False
+
+    def _may_have_expired(self, name: TableName, written: Answer, now: TableMetadata) -> bool:
+        """Return True if the commit that wrote a metadata file may have been published, but ``now``
+        shows neither the file nor its newest snapshot.
+        """
+        try:
+            sent = self._files.load(str(name), written, None).metadata
+        except NotFoundError:  # a later commit may have deleted the file
+            return True
+        if any(entry in now.metadata_log for entry in sent.metadata_log[-1:]):
+            return False
+        newest = {each.snapshot_id for each in sent.snapshots[-1:]}
+        if not newest or newest <= {each.snapshot_id for each in now.snapshots}:
+            return False
+        number = max(sent.last_sequence_number - 1, 0)
+        before = replace(sent, snapshots=sent.snapshots[:-1], last_sequence_number=number)
+        return misses_snapshots(now, before)
 
     def _location_of(self, database: str) -> str:
         """Return the URI of a database: its property ``location``, else its directory in the
@@ -209,6 +237,14 @@ def _keep_if(places: FilePlaces, address: str, name_it: Callable[[], bool]) -> b
             return True
     _discard(storage, path)
     return False
+
+
+def _unknown(name: TableName, file: str, reason: str) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"it is not known if {file} became the metadata file of table '{name}': "
+        f"{sentence(reason)} If you committed with a CommitId, just retry: the change is published "
+        "once. If not, look for the change in the table before you retry. No file was removed"
+    )
 
 
 def _discard(storage: Storage, path: str) -> None:

@@ -14,6 +14,7 @@ from lakeformat.catalog.iceberg.catalog_pointer import CatalogPointer
 from lakeformat.catalog.iceberg.client import ClientMetastore, parts_of
 from lakeformat.catalog.iceberg.client_failure import RedirectedError
 from lakeformat.catalog.iceberg.metastore import Describe
+from lakeformat.catalog.iceberg.missing_snapshots import misses_snapshots
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
 from lakeformat.catalog.iceberg.rest_answers import read_answer, read_published
 from lakeformat.catalog.iceberg.rest_updates import commit_request
@@ -219,15 +220,7 @@ class RestMetastore(ClientMetastore):
         except UnavailableError as lost:
             return self._find_published(name, base, metadata, str(lost))
         if response.status_code == _CONFLICT:
-            # A proxy may have sent the request twice. Then the conflict is with this commit itself.
-            try:
-                return self._published(name, base, metadata)
-            except LakeError as error:
-                raise _unknown(
-                    name,
-                    "the catalog reported a conflict, and it could not be checked if the commit "
-                    f"was published: {error}",
-                ) from None
+            return self._after_conflict(name, base, metadata)
         if _may_be_made(response):
             said = f"status {response.status_code}, {response.reason}"
             return self._find_published(name, base, metadata, said)
@@ -244,6 +237,32 @@ class RestMetastore(ClientMetastore):
         answer = Answer(address, current.storage_options)
         return answer, LoadedMetadata(base.places, published, path)
 
+    def _after_conflict(
+        self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
+    ) -> tuple[Answer, LoadedMetadata] | None:
+        """Return the current answer and metadata if a commit was published although the service
+        reported a conflict; None if another writer was first.
+
+        A proxy may have sent the request twice. Then the conflict is with this commit itself.
+        """
+        try:
+            answer, now = self._current(name)
+        except LakeError as error:
+            raise _unknown(
+                name,
+                "the catalog reported a conflict, and it could not be checked if the commit was "
+                f"published: {error}",
+            ) from None
+        if _has_commit(now, base, metadata):
+            return answer, now
+        if _new_snapshots(base, metadata) and misses_snapshots(now.metadata, base.metadata):
+            raise _unknown(
+                name,
+                "the catalog reported a conflict, and snapshots that were published meanwhile have "
+                "expired. The snapshot of this commit may be one of them.",
+            )
+        return None
+
     def _find_published(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata, lost: str
     ) -> tuple[Answer, LoadedMetadata]:
@@ -253,23 +272,14 @@ class RestMetastore(ClientMetastore):
         Otherwise raise ``CommitOutcomeUnknownError``. ``lost`` is the reason in its message.
         """
         with suppress(LakeError):
-            if (found := self._published(name, base, metadata)) is not None:
-                return found
+            answer, now = self._current(name)
+            if _has_commit(now, base, metadata):
+                return answer, now
         raise _unknown(name, lost) from None
 
-    def _published(
-        self, name: TableName, base: LoadedMetadata, metadata: TableMetadata
-    ) -> tuple[Answer, LoadedMetadata] | None:
-        """Return the current metadata if it contains all new snapshots of a commit; else None.
-
-        A commit without new snapshots cannot be recognised: the result is None.
-        """
-        mine = _new_snapshots(base, metadata)
-        if not mine:
-            return None
+    def _current(self, name: TableName) -> tuple[Answer, LoadedMetadata]:
         answer = self.answer(name)
-        now = self._files.load(str(name), answer, None)
-        return (answer, now) if mine <= _snapshot_ids(now.metadata) else None
+        return answer, self._files.load(str(name), answer, None)
 
 
 class _Client(RestCatalog):  # type: ignore[misc]  # read without its types
@@ -310,6 +320,17 @@ def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
         "committed with a CommitId, just retry: the change is published once. If not, look for the "
         "change in the table before you retry. No file was removed"
     )
+
+
+def _has_commit(now: LoadedMetadata, base: LoadedMetadata, metadata: TableMetadata) -> bool:
+    """Return True if ``now`` has all new snapshots of a commit from ``base`` to ``metadata``.
+
+    An expired snapshot is found if it is the parent of another one. A commit without new snapshots
+    cannot be recognised.
+    """
+    mine = _new_snapshots(base, metadata)
+    parents = {each.parent_id for each in now.metadata.snapshots}
+    return bool(mine) and mine <= _snapshot_ids(now.metadata) | parents
 
 
 def _new_snapshots(base: LoadedMetadata, metadata: TableMetadata) -> set[int]:

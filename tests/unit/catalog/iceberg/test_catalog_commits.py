@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 import lakeformat as lake
+from lakeformat.catalog.iceberg.catalog import IcebergCatalog
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.expire.expire import ExpiryRequest, expire_snapshots
@@ -20,7 +22,7 @@ from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.updates import remove_snapshots, set_properties
 from lakeformat.storage.sql.database import SqlDatabase
 from lakeformat.storage.sql.failure import translated
-from tests.iceberg_rest_server import RestServer, rest_server
+from tests.iceberg_rest_server import Refused, RestServer, rest_server
 from tests.unit.catalog.iceberg.test_sql_metastore import opened, register
 from tests.unit.iceberg.path_table import appended, empty_metadata, names
 
@@ -156,6 +158,62 @@ def test_a_conflict_with_itself_is_found_in_the_table(server, tmp_path):
     result = commit_metadata(found, append("a"))
     assert (result.is_published, result.attempts) == (True, 1)
     assert names(found.load().metadata) == ["a"]
+
+
+@pytest.mark.parametrize("change", ["append", "overwrite", "delete"])
+def test_a_conflict_with_itself_is_found_although_its_snapshot_has_expired(
+    server, tmp_path, monkeypatch, change
+):
+    """The snapshot of the next writer names the expired one as its parent."""
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    table.write(pa.table({"id": [1, 5]}))
+    _answer_with_a_conflict_after(server, monkeypatch, lambda: _append_and_expire(catalog, 8))
+    done, rows = {
+        "append": (lambda: table.write(pa.table({"id": [2]})), [1, 2, 5, 8]),
+        "overwrite": (lambda: table.write(pa.table({"id": [2]}), overwrite="table"), [2, 8]),
+        "delete": (lambda: table.delete("id = 5"), [1, 8]),
+    }[change]
+    done()
+    assert _ids(catalog) == rows
+
+
+@pytest.mark.parametrize("is_rolled_back", [False, True])
+def test_a_conflict_is_an_unknown_outcome_if_newer_snapshots_have_expired(
+    server, tmp_path, monkeypatch, is_rolled_back
+):
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    first = table.write(pa.table({"id": [1]})).snapshot_id
+
+    def others() -> None:
+        if is_rolled_back:
+            catalog.table(NAME).rollback(snapshot=first)
+        _append_and_expire(catalog, 8, 9)
+
+    _answer_with_a_conflict_after(server, monkeypatch, others)
+    commit = lake.CommitId("loader", 1)
+    with pytest.raises(lake.CommitOutcomeUnknownError, match="published meanwhile have expired"):
+        table.write(pa.table({"id": [2]}), commit=commit)
+    assert _ids(catalog) == ([1, 8, 9] if is_rolled_back else [1, 2, 8, 9])
+
+
+def test_an_expiry_of_older_snapshots_does_not_stop_a_writer_that_lost(
+    server, tmp_path, monkeypatch
+):
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    table.write(pa.table({"id": [1]}))
+    commit = server._commit
+
+    def commit_second(name, body):
+        monkeypatch.undo()
+        _append_and_expire(catalog, 8)
+        return commit(name, body)
+
+    monkeypatch.setattr(server, "_commit", commit_second)
+    table.write(pa.table({"id": [2]}))
+    assert _ids(catalog) == [1, 2, 8]
 
 
 def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server, tmp_path):
@@ -320,6 +378,37 @@ def lose_the_next_answer(monkeypatch) -> None:
             raise OperationalError("commit", {}, Exception("connection lost"))
 
     monkeypatch.setattr(SqlDatabase, "writing", contextmanager(lost))
+
+
+def _answer_with_a_conflict_after(
+    server: RestServer, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
+) -> None:
+    """Let the next commit succeed, call ``meanwhile``, and then answer with status 409."""
+    commit = server._commit
+
+    def commit_twice(name, body):
+        monkeypatch.undo()
+        commit(name, body)
+        meanwhile()
+        raise Refused(409, "a requirement is not met")
+
+    monkeypatch.setattr(server, "_commit", commit_twice)
+
+
+def _append_and_expire(catalog: IcebergCatalog, *numbers: int) -> None:
+    table = catalog.table(NAME)
+    for number in numbers:
+        table.write(pa.table({"id": [number]}))
+    table.expire_snapshots(older_than=datetime.now(UTC), retain_min=1)
+
+
+def _ids(catalog: IcebergCatalog) -> list[int]:
+    return sorted(catalog.table(NAME).scan().to_arrow().column("id").to_pylist())
+
+
+def _rest_catalog(server: RestServer, tmp_path: Path) -> IcebergCatalog:
+    server.warehouse = f"file://{tmp_path}"
+    return lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=server.uri)
 
 
 def _table_file(tmp_path: Path) -> str:

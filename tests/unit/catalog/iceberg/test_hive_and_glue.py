@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import UTC, datetime
 from threading import Barrier
 from unittest.mock import Mock
 
@@ -178,6 +179,57 @@ def test_a_lost_answer_is_found_though_another_commit_followed(service, tmp_path
     service.after_a_change = followed
     commit_metadata(handle, append("mine"))
     assert added(handle) == ["mine", "other"]
+
+
+@pytest.mark.parametrize(("length", "deletes"), [(1, "false"), (1, "true"), (2, "false")])
+def test_glue_finds_a_conflict_with_itself_unless_log_and_snapshot_are_lost(
+    tmp_path, monkeypatch, length, deletes
+):
+    """The client sends a request again if it got no answer; the second one is a conflict."""
+    glue = GlueStub()
+    glue.install(monkeypatch)
+    catalog = glue.open(tmp_path)
+    catalog.create_database("shop")
+    few = {
+        "write.metadata.previous-versions-max": str(length),
+        "write.metadata.delete-after-commit.enabled": deletes,
+    }
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=few)
+    table.write(pa.table({"id": [1]}))
+
+    def others() -> None:
+        glue.after_a_change = lambda: None
+        other = catalog.table("shop.orders")
+        other.write(pa.table({"id": [8]}))
+        other.expire_snapshots(older_than=datetime.now(UTC), retain_min=1)
+        raise GlueStub.exceptions.ConcurrentModificationException("the second request")
+
+    glue.after_a_change = others
+    if length == 1:
+        with pytest.raises(lake.CommitOutcomeUnknownError, match="its snapshot may have expired"):
+            table.write(pa.table({"id": [2]}))
+    else:
+        table.write(pa.table({"id": [2]}))
+    assert ids_of(catalog.table("shop.orders")) == [1, 2, 8]
+
+
+def test_glue_tries_again_after_two_others_although_the_log_is_short(tmp_path, monkeypatch):
+    glue = GlueStub()
+    glue.install(monkeypatch)
+    catalog = glue.open(tmp_path)
+    catalog.create_database("shop")
+    few = {"write.metadata.previous-versions-max": "1"}
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=few)
+    table.write(pa.table({"id": [1]}))
+
+    def others() -> None:
+        glue.before_a_change = lambda: None
+        for number in (8, 9):
+            catalog.table("shop.orders").write(pa.table({"id": [number]}))
+
+    glue.before_a_change = others
+    table.write(pa.table({"id": [2]}))
+    assert ids_of(catalog.table("shop.orders")) == [1, 2, 8, 9]
 
 
 def test_a_table_is_created_and_dropped(service, tmp_path):
