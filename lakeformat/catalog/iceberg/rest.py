@@ -41,7 +41,7 @@ _CREDENTIAL, _TOKEN_URI = "credential", "oauth2-server-uri"
 _TOKEN_PATH = "/v1/oauth/tokens"
 _TABLES = "namespaces/{namespace}/tables"
 _REGISTER = "namespaces/{namespace}/register"
-_CONFLICT, _MISSING, _SEE_OTHER = 409, 404, 303
+_INVALID, _CONFLICT, _MISSING, _SEE_OTHER = 400, 409, 404, 303
 _REFUSED = (400, 401, 403, 404, 405, 406, _CONFLICT, 410, 411, 413, 414, 415, 419, 422, 429, 431)
 """The statuses which mean that a commit was certainly not made. With any other error, such as 408
 or 524 of a proxy, the service may have made it.
@@ -219,7 +219,7 @@ class RestMetastore(ClientMetastore):
             raise
         except UnavailableError as lost:
             return self._find_published(name, base, metadata, str(lost))
-        if response.status_code == _CONFLICT:
+        if self._is_conflict(response, name, current):
             return self._after_conflict(name, base, metadata)
         if _may_be_made(response):
             said = f"status {response.status_code}, {response.reason}"
@@ -236,6 +236,18 @@ class RestMetastore(ClientMetastore):
             return self._find_published(name, base, metadata, said)
         answer = Answer(address, current.storage_options)
         return answer, LoadedMetadata(base.places, published, path)
+
+    def _is_conflict(self, response: Response, name: TableName, current: Answer) -> bool:
+        """Return True if a commit was refused because another writer was first.
+
+        The requirements cannot name a branch that another writer created meanwhile. Some services
+        then answer with 400, because the sequence number of the new snapshot is too low.
+        """
+        if response.status_code != _INVALID:
+            return response.status_code == _CONFLICT
+        with suppress(LakeError):
+            return self.answer(name).metadata_file != current.metadata_file
+        return False
 
     def _after_conflict(
         self, name: TableName, base: LoadedMetadata, metadata: TableMetadata

@@ -216,6 +216,29 @@ def test_an_expiry_of_older_snapshots_does_not_stop_a_writer_that_lost(
     assert _ids(catalog) == [1, 2, 8]
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_commit_is_tried_again_after_a_write_to_a_branch_that_was_created_meanwhile(
+    server, tmp_path, monkeypatch, version
+):
+    """The service refuses the old sequence number with status 400, not with a conflict."""
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT")], format_version=version)
+    table.write(pa.table({"id": [1]}))
+    commit = server._commit
+
+    def commit_second(name, body):
+        monkeypatch.undo()
+        catalog.table(NAME).branches.create("dev")
+        catalog.table(f"{NAME}$branch_dev").write(pa.table({"id": [9]}))
+        return commit(name, body)
+
+    monkeypatch.setattr(server, "_commit", commit_second)
+    table.write(pa.table({"id": [2]}))
+    assert _ids(catalog) == [1, 2]
+    branch = catalog.table(f"{NAME}$branch_dev").scan().to_arrow()
+    assert sorted(branch.column("id").to_pylist()) == [1, 9]
+
+
 def test_an_expiry_keeps_the_files_of_a_branch_that_was_created_meanwhile(server, tmp_path):
     """A REST catalog accepts both changes, because they touch different branches."""
     server.warehouse = f"file://{tmp_path}"
