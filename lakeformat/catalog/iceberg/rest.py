@@ -17,7 +17,7 @@ from lakeformat.catalog.iceberg.metastore import Describe
 from lakeformat.catalog.iceberg.missing_snapshots import misses_snapshots
 from lakeformat.catalog.iceberg.options import WAREHOUSE, IcebergOptions
 from lakeformat.catalog.iceberg.rest_answers import read_answer, read_published
-from lakeformat.catalog.iceberg.rest_updates import commit_request
+from lakeformat.catalog.iceberg.rest_updates import commit_request, have_same_state
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import (
     AccessDeniedError,
@@ -338,11 +338,16 @@ def _has_commit(now: LoadedMetadata, base: LoadedMetadata, metadata: TableMetada
     """Return True if ``now`` has all new snapshots of a commit from ``base`` to ``metadata``.
 
     An expired snapshot is found if it is the parent of another one. A commit without new snapshots
-    cannot be recognised.
+    is found if the table has its state. A commit that creates a branch or tag is an exception: if
+    another writer has created the same one, the call must fail.
     """
     mine = _new_snapshots(base, metadata)
+    if not mine:
+        creates = metadata.references.keys() - base.metadata.references.keys()
+        is_new = now.path != base.path
+        return is_new and not creates and have_same_state(now.metadata, metadata)
     parents = {each.parent_id for each in now.metadata.snapshots}
-    return bool(mine) and mine <= _snapshot_ids(now.metadata) | parents
+    return mine <= _snapshot_ids(now.metadata) | parents
 
 
 def _new_snapshots(base: LoadedMetadata, metadata: TableMetadata) -> set[int]:

@@ -16,7 +16,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.iceberg.metadata.metadata_json import metadata_to_json
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 
-__all__ = ["commit_request"]
+__all__ = ["commit_request", "have_same_state"]
 
 Json = Mapping[str, Any]
 _LISTS = (  # list of the metadata, key of an entry, update that adds an entry
@@ -36,6 +36,7 @@ _REMOVED = {
     "snapshots": ("remove-snapshots", "snapshot-ids"),
 }
 _STATISTICS = ("statistics", "partition-statistics")
+_WRITTEN_BY_SERVICE = ("last-updated-ms", "metadata-log", "snapshot-log")
 
 
 def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any]:
@@ -48,6 +49,17 @@ def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any
         "requirements": [*_requirements(before, after)],
         "updates": [*_updates(before, after)],
     }
+
+
+def have_same_state(one: TableMetadata, other: TableMetadata) -> bool:
+    """Return True if two metadata differ at most in their logs and in the time of the last
+    update, which the service writes.
+    """
+    first, second = ({**metadata_to_json(each)} for each in (one, other))
+    for member in _WRITTEN_BY_SERVICE:
+        first.pop(member, None)
+        second.pop(member, None)
+    return first == second
 
 
 def _requirements(before: Json, after: Json) -> Iterator[Json]:

@@ -345,11 +345,68 @@ def test_an_answer_without_the_new_snapshot_does_not_count_as_published(
         commit_metadata(found, append("a"))
 
 
-def test_a_commit_without_a_snapshot_cannot_be_found(server, tmp_path):
+@pytest.mark.parametrize("status", [409, 500])
+def test_a_commit_without_a_snapshot_is_found_by_the_state_of_the_table(server, tmp_path, status):
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT"), ("a", "BIGINT"), ("b", "BIGINT")])
+    table.write(pa.table({"id": [1], "a": [10], "b": [20]}))
+    swap = [
+        lake.rename_column("a", "x"),
+        lake.rename_column("b", "a"),
+        lake.rename_column("x", "b"),
+    ]
+    server.lost_answers = [status]
+    catalog.alter_table(NAME, *swap)
+    assert catalog.table(NAME).scan().to_arrow().to_pylist() == [{"id": 1, "a": 20, "b": 10}]
+
+
+def test_a_commit_without_a_snapshot_is_not_found_beneath_another_commit(
+    server, tmp_path, monkeypatch
+):
     found = _rest_table(server, tmp_path)
-    server.lost_answers = [500]
+    commit = server._commit
+
+    def commit_twice(name, body):
+        monkeypatch.undo()
+        commit(name, body)
+        commit_metadata(_handle(server, tmp_path), append("other"))
+        raise Refused(500, "the answer is lost")
+
+    monkeypatch.setattr(server, "_commit", commit_twice)
     with pytest.raises(lake.CommitOutcomeUnknownError):
         commit_metadata(found, lambda its: set_properties(its.metadata, {"a": "b"}))
+
+
+def test_a_new_column_is_not_mistaken_for_the_one_of_another_writer(server, tmp_path, monkeypatch):
+    """Both changes make a schema with the same id."""
+    catalog = _rest_catalog(server, tmp_path)
+    catalog.create_table(NAME, [("id", "BIGINT")])
+    commit = server._commit
+
+    def commit_second(name, body):
+        monkeypatch.undo()
+        catalog.alter_table(NAME, lake.add_column("other", "BIGINT"))
+        return commit(name, body)
+
+    monkeypatch.setattr(server, "_commit", commit_second)
+    catalog.alter_table(NAME, lake.add_column("own", "BIGINT"))
+    assert catalog.table(NAME).scan().to_arrow().column_names == ["id", "other", "own"]
+
+
+def test_the_same_new_tag_of_another_writer_is_an_error(server, tmp_path, monkeypatch):
+    catalog = _rest_catalog(server, tmp_path)
+    table = catalog.create_table(NAME, [("id", "BIGINT")])
+    table.write(pa.table({"id": [1]}))
+    commit = server._commit
+
+    def commit_second(name, body):
+        monkeypatch.undo()
+        catalog.table(NAME).tags.create("v1")
+        return commit(name, body)
+
+    monkeypatch.setattr(server, "_commit", commit_second)
+    with pytest.raises(lake.AlreadyExistsError, match="v1"):
+        table.tags.create("v1")
 
 
 @pytest.mark.parametrize(
@@ -444,6 +501,10 @@ def _table_file(tmp_path: Path) -> str:
 
 def _rest_table(server: RestServer, tmp_path: Path) -> TableHandle:
     server.tables[NAME] = _table_file(tmp_path)
+    return _handle(server, tmp_path)
+
+
+def _handle(server: RestServer, tmp_path: Path) -> TableHandle:
     catalog = lake.open_catalog(str(tmp_path), format="iceberg", metastore="rest", uri=server.uri)
     return catalog.table(NAME)._handle
 
