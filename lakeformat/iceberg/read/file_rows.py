@@ -201,6 +201,25 @@ class FileRows:
                 found = pa.RecordBatch.from_arrays(columns, schema=schema)
                 yield found if keep is None else _kept(found, keep(start, batch.num_rows))
 
+    def nullable_ids(self, path: str, file_format: FileFormat) -> set[int]:
+        """Return the field ids of the columns in which a file can have nulls. No rows are read.
+
+        Raise ``CorruptTableError``, which names the file, if it is missing or damaged.
+        """
+        found: set[int] = set()
+
+        def choose(schema: pa.Schema) -> list[str]:
+            columns = zip(schema, stored_fields(schema, self.mapping), strict=True)
+            found.update(
+                stored.id for column, stored in columns if column.nullable and stored.id is not None
+            )
+            return [*schema.names[:1]]
+
+        storage, place = self.places.place(path)
+        with naming_file(path), storage.open_input(place) as stream:
+            next(reader_of(file_format)(stream, choose, 1, range(0)), None)
+        return found
+
     def _reader(
         self, file_format: FileFormat, pick: PickGroups | None, count: CountGroups | None
     ) -> ReadFile:

@@ -11,7 +11,7 @@ then left out only if its version is not larger than that of the earlier change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lakeformat.iceberg.arrow_types import to_arrow_field
+from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.asked_rows import AskedRows
+from lakeformat.iceberg.read.file_rows import FileRows, file_rows_of
 from lakeformat.iceberg.read.plan import TableState, plan_added_files, plan_files
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.iceberg.types import Field
@@ -52,21 +54,34 @@ def commit_changes(
     late = [each for each in files if each.transaction < state.snapshot.sequence_number]
     listed = [*change_files(state, plan_files(state))] if late else []
     versions = () if version is None else (version,)
-    # Deletes have values in the columns that were required when they were written.
+    # Deletes that only make room have values in the columns that were required when they were
+    # written.
     then = replace(
         state.metadata, current_schema_id=state.metadata.schema_at(state.snapshot).schema_id
     )
     names = optional_columns(then, (*key, *versions))
-    ids = {each.id for each in then.schema.fields if each.name in names}
-    # The rows have the names that the columns have now.
-    optional = frozenset(each.name for each in asked.schema.fields if each.id in ids)
+    optional = [each for each in then.schema.fields if each.name in names]
+    is_sure = not _may_have_been_required(state.metadata, optional)
+    footers = None if is_sure else file_rows_of(state.places, state.metadata.properties)
+    ids = frozenset(each.id for each in optional)
     scan = Scan(state, None, None)
-    reader = _NodeChangesReader(scan, asked, tuple(key), optional, listed, version)
+    reader = _NodeChangesReader(scan, asked, tuple(key), ids, footers, listed, version)
     groups: dict[tuple[object, ...], list[StoreFile]] = {}
     for each in files:
         groups.setdefault(_writer(each), []).append(each)
     for _, group in sorted(groups.items(), key=lambda each: str(each[0])):
         yield from reader.read(group)
+
+
+def _may_have_been_required(metadata: TableMetadata, optional: Sequence[Field]) -> bool:
+    """Return True if a delete can have invented values in a column of ``optional``.
+
+    When the file was written, the column was required, or did not exist and is read as its initial
+    default. The schema was changed after that, and before the commit.
+    """
+    every = (field for schema in metadata.schemas for field in schema.fields)
+    required = {each.id for each in every if each.required}
+    return any(each.id in required or each.initial_default is not None for each in optional)
 
 
 def _writer(file: StoreFile) -> tuple[object, ...]:
@@ -83,8 +98,10 @@ class _NodeChangesReader:
     scan: Scan
     asked: AskedRows
     key: tuple[Field, ...]
-    optional: frozenset[str]
-    """The columns that a delete can lack."""
+    optional: frozenset[int]
+    """The ids of the columns that a delete can lack, by the schema of the commit."""
+    footers: FileRows | None
+    """Reads which columns can be null in a file; None if the schema of the commit has them all."""
     listed: Sequence[StoreFile]
     """All files of the change store if a batch made the commit; else none."""
     version: Field | None
@@ -97,7 +114,7 @@ class _NodeChangesReader:
         rows, is_insert = rows.filter(array_of(kept)), is_insert[kept]
         if not rows.num_rows:
             return
-        codes, is_known = self._kinds(rows, is_insert)
+        codes, is_known = self._kinds(rows, is_insert, self._optional_in(files))
         for each in self.asked.filters:
             is_known &= pc.fill_null(each.mask(rows), fill_value=False).to_numpy(
                 zero_copy_only=False
@@ -170,7 +187,7 @@ class _NodeChangesReader:
         return changed.deleted(keys, of.transaction, None, self._versions(rows))
 
     def _kinds(
-        self, rows: pa.RecordBatch, is_insert: Mask
+        self, rows: pa.RecordBatch, is_insert: Mask, optional: Set[int]
     ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Mask]:
         """Return the kind of each row as a code, and a mask of the rows to deliver.
 
@@ -186,12 +203,32 @@ class _NodeChangesReader:
         before = np.flatnonzero(is_pair) - 1
         codes[before] = _BEFORE
         is_known = np.ones(len(codes), np.bool_)
-        is_known[before[self._is_blank(rows)[before]]] = False
+        is_known[before[self._is_blank(rows, optional)[before]]] = False
         return codes, is_known
 
-    def _is_blank(self, rows: pa.RecordBatch) -> Mask:
-        """Return a mask of the rows with a null in every column that a delete can lack."""
+    def _is_blank(self, rows: pa.RecordBatch, optional: Set[int]) -> Mask:
+        """Return a mask of the rows that are like a delete that only makes room for the next row.
+
+        It has a null in every column of ``optional``, and the values of the next row in all other
+        columns. Nested columns are not compared.
+        """
         found = np.ones(rows.num_rows, np.bool_)
-        for name in self.optional & {*rows.schema.names}:
-            found &= rows.column(name).is_null().to_numpy(zero_copy_only=False)
+        keys = {each.id for each in self.key}
+        for each in self.asked.schema.fields:
+            column = rows.column(each.name)
+            if each.id in optional:
+                found &= column.is_null().to_numpy(zero_copy_only=False)
+            elif each.id not in keys and not _is_without_equality(column.type):
+                found[:-1] &= equals_the_one_before(column)
         return found
+
+    def _optional_in(self, files: Sequence[StoreFile]) -> Set[int]:
+        """Return the ids of the columns that a delete of these files, of one writer, can lack."""
+        deletes = [each.split.file for each in files if each.kind is FileKind.CHANGE_DELETE]
+        if self.footers is None or not deletes:
+            return self.optional
+        return self.optional & self.footers.nullable_ids(deletes[0].path, deletes[0].format)
+
+
+def _is_without_equality(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))

@@ -190,6 +190,53 @@ def test_deletes_from_before_a_column_could_be_null_are_no_old_values(catalog, t
     assert table.changes(0).to_arrow()["rowkind"].to_pylist() == ["+U"]
 
 
+def make_nullable(catalog, _):
+    catalog.alter_table("db.t", lake.update_column_nullability("b", nullable=True))
+
+
+def add_with_default(catalog, root):
+    """Add a column as another program does: rows from before have its initial default."""
+    added = {"id": 9, "name": "n", "required": False, "type": "int", "initial-default": 7}
+    for each in ("t", "t_change_"):
+        [first] = json.loads(newest_metadata(root / "db" / each).read_text())["schemas"]
+        new = first | {"schema-id": 1, "fields": [*first["fields"], added]}
+        edit(
+            root / "db" / each,
+            schemas=[first, new],
+            **{"current-schema-id": 1, "last-column-id": 9, "format-version": 3, "next-row-id": 0},
+        )
+
+
+@pytest.mark.parametrize("alter", [make_nullable, add_with_default])
+def test_deletes_that_were_prepared_before_an_alter_have_no_old_values(
+    catalog, table, tmp_path, alter
+):
+    store([{"id": 1, "day": 1, "a": 1, "b": "old", "c": "c"}], table)
+    begin, writer = table.position(), table.new_writer()
+    row = {"id": 1, "day": 1, "a": 2, "b": "new", "c": "d"}
+    writer.write(pa.Table.from_pylist([row], schema=table.schema.arrow_schema()))
+    messages = writer.prepare()
+    alter(catalog, tmp_path)
+    table = catalog.table("db.t")
+    table.commit(messages)
+    found = table.changes(begin).to_arrow().to_pylist()
+    assert [(row["rowkind"], row["b"]) for row in found] == [("+U", "new")]
+
+
+def test_old_values_are_delivered_after_a_column_became_nullable(catalog, table):
+    catalog.alter_table("db.t", lake.update_column_nullability("b", nullable=True))
+    table = catalog.table("db.t")
+    begin = table.position()
+    row = {"id": 1, "day": 1, "a": None, "b": "b", "c": None}
+    new = pa.Table.from_pylist([row, row | {"a": 1}], schema=table.schema.arrow_schema())
+    table.write(new, kinds=["-U", "+U"])
+    found = table.changes(begin).to_arrow().to_pylist()
+    assert [(row["rowkind"], row["a"], row["b"]) for row in found] == [
+        ("-U", None, "b"),
+        ("+U", 1, "b"),
+    ]
+
+
 def test_old_values_are_delivered_after_their_columns_were_renamed(catalog):
     table = catalog.create_table(
         "db.renamed", [("id", "INT"), ("a", "INT")], format="mixed", primary_key=["id"]

@@ -82,6 +82,31 @@ def test_changes_have_their_kinds_and_their_order(aged):
         aged.table.changes(begin, keys=["v"])
 
 
+def test_old_values_of_columns_that_are_never_null_are_delivered(tmp_path):
+    """The delete of an upsert has the values of the new row in these columns."""
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    columns = [("id", "INT"), ("v", "DOUBLE NOT NULL"), ("r", "ROW<a INT> NOT NULL")]
+    table = catalog.create_table("db.t", columns, format="mixed", primary_key=["id"])
+    begin = table.position()
+    values, nested = [1.0, 2.0, float("nan"), 3.0], {"a": 1}
+    rows = [{"id": 1, "v": value, "r": nested} for value in values]
+    table.write(pa.Table.from_pylist(rows, schema=table.schema.arrow_schema()))
+    table.update("id = 1", {"v": 4.0})
+    old_and_new = pa.Table.from_pylist(
+        [rows[3] | {"v": 4.0}, rows[2], rows[2], rows[2]], schema=table.schema.arrow_schema()
+    )
+    table.write(old_and_new, kinds=["-U", "+U", "-U", "+U"])
+    assert [row[:3] for row in listed(table.changes(begin, where="v < 5"))] == [
+        ("+U", 1, 1.0),
+        ("+U", 1, 2.0),
+        ("+U", 1, 3.0),
+        ("-U", 1, 3.0),
+        ("+U", 1, 4.0),
+        ("-U", 1, 4.0),
+    ]
+
+
 def test_a_window_that_ends_before_it_starts_is_refused(aged):
     table, begin = aged.table, aged.table.position()
     aged.write((1, "x", "a"))
