@@ -16,14 +16,14 @@ from lakeformat.iceberg.read.file_rows import lineage_of
 from lakeformat.iceberg.read.where import row_filter
 from lakeformat.iceberg.schema import Schema
 from lakeformat.iceberg.types import Field, inner_fields
-from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.rows.conditions.filter import PredicateFilter, Where, as_predicate
 from lakeformat.rows.prune import Conjunction
 from lakeformat.tables.arguments import Partitions
 from lakeformat.tables.scan_arguments import advice_to_list, columns_named, project
 from lakeformat.types.closest import closest
 from lakeformat.types.types import STRING, DataField, with_nullability
 
-__all__ = ["ROW_KIND", "AskedRows", "asked_rows"]
+__all__ = ["ROW_KIND", "AskedRows", "asked_rows", "require_one_kind"]
 
 ROW_KIND = pa.field("rowkind", pa.string(), nullable=False)
 """The kind of a change: ``+I`` inserted, ``-D`` deleted, ``-U`` and ``+U`` before and after an
@@ -101,23 +101,37 @@ def asked_rows(
     Raise ``InvalidRequestError`` for a column, condition or key that does not fit the table.
     """
     schema = metadata.schema
+    has_own = schema.named(ROW_KIND.name) is not None
+    if has_own and where is not None:
+        require_one_kind(as_predicate(where).columns)
     names = None if columns is None else columns_named(columns)
     if names:  # the kind is always the first column of the result
         names = [name for name in names if name != ROW_KIND.name] or None
     asked = row_filter(metadata, schema, where, partitions, (_KIND_IN_CONDITIONS,))
     parts = [] if asked is None else asked.conjuncts()
+    wanted = project(schema.fields, names or columns, lineage_of(metadata), each_once=True)
+    conditions = (name for each in parts if has_own for name in each.columns)
+    require_one_kind([*conditions, *(each.name for each in wanted)])
     return AskedRows(
         schema,
-        project(
-            schema.fields,
-            names or columns,
-            lineage_of(metadata),
-            each_once=True,
-        ),
+        wanted,
         _key(schema, keys),
         [each for each in parts if ROW_KIND.name not in each.columns],
         [each for each in parts if ROW_KIND.name in each.columns],
     )
+
+
+def require_one_kind(names: Iterable[str]) -> None:
+    """Raise ``InvalidRequestError`` if a column of the table that is read is named ``rowkind``.
+
+    ``names`` are the columns of the table that are read, or that a condition uses.
+    """
+    if ROW_KIND.name in names:
+        raise InvalidRequestError(
+            f"the table has a column {ROW_KIND.name!r}, but the kind of each change is in a column "
+            "of this name, too: rename the column of the table, or read only other columns, with "
+            "columns=[…], and without a condition on this column"
+        )
 
 
 def _key(schema: Schema, keys: Sequence[str] | None) -> tuple[Field, ...]:

@@ -20,7 +20,12 @@ from lakeformat.iceberg.read.appends import (
     require_beginning,
     snapshots_between,
 )
-from lakeformat.iceberg.read.asked_rows import ROW_KIND, AskedRows, asked_rows
+from lakeformat.iceberg.read.asked_rows import (
+    ROW_KIND,
+    AskedRows,
+    asked_rows,
+    require_one_kind,
+)
 from lakeformat.iceberg.read.changed_rows import changed_rows
 from lakeformat.iceberg.read.commit_changes import commit_changes
 from lakeformat.iceberg.read.plan import TableState
@@ -145,6 +150,7 @@ def _appended(
     asked = row_filter(metadata, state.schema, where, partitions)
     appends = [each for each in window.snapshots() if each.operation == APPEND]
     found = AppendedRows(state, appends, columns, asked)
+    require_one_kind(found.schema.names)
     return Rows(pa.schema([ROW_KIND, *found.schema]), lambda: _inserted(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -270,6 +271,39 @@ def test_conditions_may_use_columns_that_are_not_read_and_the_kind():
     assert rows_of("cow_dml", 0, columns=["id"], where="rowkind = '-D' or id = 10") == sorted(
         (row[:2] for row in rows_of("cow_dml", 0) if row[0] == "-D" or row[1] == 10), key=repr
     )
+
+
+@pytest.mark.parametrize("table_format", ["iceberg", "mixed"])
+def test_a_column_with_the_name_of_the_kind_must_be_left_out(tmp_path, table_format):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("db")
+    key = ["id"] if table_format == "mixed" else []
+    columns = [("id", "BIGINT"), ("rowkind", "BIGINT")]
+    table = catalog.create_table(
+        "db.t", columns, format=table_format, primary_key=key, partition_by=["rowkind"]
+    )
+    begin = table.position()
+    table.write(pa.table({"id": [1], "rowkind": [5]}))
+    error = r"has a column 'rowkind', .*: rename the column of the table, or read only o"
+    for asked in (
+        {},
+        {"columns": ["rowkind"]},
+        {"columns": ["id"], "where": "rowkind = '+I'"},
+        {"columns": ["id"], "where": "id = 1 or rowkind = 5"},
+        {"columns": ["id"], "partitions": {"rowkind": 5}},
+    ):
+        for call in (partial(table.changes, begin), table.stream):
+            with pytest.raises(lake.InvalidRequestError, match=error):
+                call(**asked)
+    if table_format == "iceberg":
+        with pytest.raises(lake.InvalidRequestError, match=error):
+            table.changes(begin, mode="appends")
+    found = table.changes(begin, columns=["id"], where="id > 0").to_arrow().to_pylist()
+    assert found == [{"rowkind": "+U" if key else "+I", "id": 1}]
+    assert table.scan(where="rowkind = 5").count() == 1
+    catalog.alter_table("db.t", lake.rename_column("rowkind", "r"))
+    found = catalog.table("db.t").changes(begin, columns=["r"]).to_arrow().to_pylist()
+    assert [row["r"] for row in found] == [5]
 
 
 def test_changes_may_have_the_lineage_of_rows():
