@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.tables.json_file import RESTORE
 
 __all__ = ["column_of"]
-
-_PAIR = itemgetter("key", "value")
 
 
 def column_of(
@@ -42,5 +41,13 @@ def column_of(
 
 def _maps(values: Sequence[Sequence[Mapping[str, Any]] | None], kind: pa.MapType) -> pa.Array:
     """Return an array of maps; Avro stores a map as a list of records with a key and a value."""
-    pairs = [each if each is None else list(map(_PAIR, each)) for each in values]
-    return pa.array(pairs, kind)
+    entries = [entry for each in values if each for entry in each]
+    keys = pa.array(list(map(itemgetter("key"), entries)), kind.key_type)
+    if keys.null_count:
+        raise ValueError("a key of a map is null")
+    items = pa.array(list(map(itemgetter("value"), entries)), kind.item_type)
+    ends = np.cumsum([0, *(len(each) if each else 0 for each in values)])
+    # The offset of a null map is null.
+    absent = np.array([*(each is None for each in values), False])
+    offsets = pa.array(ends, pa.int32(), mask=absent)
+    return pa.MapArray.from_arrays(offsets, keys, items, kind)
