@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from lakeformat.iceberg.arrow_types import to_arrow_field
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.asked_rows import AskedRows
+from lakeformat.iceberg.read.entry_columns import spec_of
 from lakeformat.iceberg.read.file_rows import FileRows, file_rows_of
 from lakeformat.iceberg.read.plan import TableState, plan_added_files, plan_files
 from lakeformat.iceberg.read.scan import Scan
@@ -50,14 +51,19 @@ def commit_changes(
     ``asked`` has the columns and conditions of the reader. Memory holds the changes of one node.
     """
     assert state.snapshot is not None
-    files = [*change_files(state, plan_added_files(state, [state.snapshot]))]
+    plan = plan_added_files(state, [state.snapshot])
+    if not plan.entries:
+        return
+    files = [*change_files(state, plan)]
     late = [each for each in files if each.transaction < state.snapshot.sequence_number]
     listed = [*change_files(state, plan_files(state))] if late else []
     versions = () if version is None else (version,)
-    # Deletes that only make room have values in the columns that were required when they were
-    # written.
+    # Deletes that only make room have values in the columns that were required, or made the
+    # partition, when they were written. All files of a commit have one partition spec.
     then = replace(
-        state.metadata, current_schema_id=state.metadata.schema_at(state.snapshot).schema_id
+        state.metadata,
+        current_schema_id=state.metadata.schema_at(state.snapshot).schema_id,
+        default_spec_id=spec_of(state.metadata, plan.entries[0]).spec_id,
     )
     names = optional_columns(then, (*key, *versions))
     optional = [each for each in then.schema.fields if each.name in names]

@@ -248,6 +248,37 @@ def test_old_values_are_delivered_after_their_columns_were_renamed(catalog):
     assert [(row["rowkind"], row["b"]) for row in found] == [("-U", 5), ("+U", 6)]
 
 
+@pytest.mark.parametrize("terms", [[], ["c"]])
+def test_no_old_values_are_invented_after_another_program_changed_the_partition(
+    catalog, tmp_path, terms
+):
+    table = catalog.create_table(
+        "db.p", COLUMNS, format="mixed", primary_key=["id"], partition_by=terms
+    )
+    begin = table.position()
+    old = {"id": 1, "day": None, "a": None, "b": "b", "c": "c"}
+    for a in (1, 2):
+        store([old | {"a": a}], table)
+    new = pa.Table.from_pylist([old, old | {"day": 3}], schema=table.schema.arrow_schema())
+    table.write(new, kinds=["-U", "+U"])
+    before = table.changes(begin).to_arrow().to_pylist()
+    field = {"source-id": 5, "field-id": 1001, "transform": "identity", "name": "of_c"}
+    for each in ("p", "p_change_"):
+        path = tmp_path / "db" / each
+        specs = json.loads(newest_metadata(path).read_text())["partition-specs"]
+        added = {"spec-id": 7, "fields": [] if terms else [field]}
+        edit(
+            path,
+            **{
+                "partition-specs": [*specs, added],
+                "default-spec-id": 7,
+                "last-partition-id": 1001,
+            },
+        )
+    assert catalog.table("db.p").changes(begin).to_arrow().to_pylist() == before
+    assert [(row["rowkind"], row["a"]) for row in before[:2]] == [("+U", 1), ("+U", 2)]
+
+
 @pytest.mark.parametrize("metastore", ["sql", "rest"])
 def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
     with rest_server() as server:
