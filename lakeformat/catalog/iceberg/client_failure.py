@@ -74,6 +74,9 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
         "Check the options of the catalog, and those that its service adds",
     ),
 )
+_REFUSED = "Nothing was changed. Correct what the service refuses, such as a name or a comment"
+_REFUSALS = ("InvalidInputException", "ValidationException")
+"""Codes of AWS for a request with content that the service does not accept."""
 _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
 """Packages, perhaps not installed, whose errors mean that the service failed or was not reached."""
 
@@ -111,6 +114,8 @@ class Failures:
             for kind, ours, remedy in _KINDS:
                 if isinstance(error, kind):
                     raise ours(self._message(doing, _reason(error), remedy)) from None
+            if _is_refused(error):
+                raise InvalidRequestError(self._message(doing, _reason(error), _REFUSED)) from None
             if type(error).__module__.partition(".")[0] in _OF_SERVICES:
                 raise UnavailableError(self._message(doing, _reason(error), _RETRY)) from None
             raise
@@ -145,6 +150,17 @@ class Failures:
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return without_credentials(" ".join(text.split()))
+
+
+def _is_refused(error: Exception) -> bool:
+    """Return True if AWS refused the content of a request.
+
+    A request that the client sent more than once may have succeeded before, and is not refused.
+    """
+    answer = getattr(error, "response", None)
+    if not isinstance(answer, dict) or answer.get("Error", {}).get("Code") not in _REFUSALS:
+        return False
+    return bool(answer.get("ResponseMetadata", {}).get("RetryAttempts") == 0)
 
 
 def _reason(error: Exception) -> str:

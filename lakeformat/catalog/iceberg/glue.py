@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -39,6 +40,8 @@ _KEPT = (
 get.
 """
 _COMMENT_LENGTH = 255
+_NOT_IN_COMMENTS = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that Glue refuses in a comment."""
 
 
 class GlueMetastore(ClientNamedFilesMetastore):
@@ -151,6 +154,8 @@ def _columns(name: TableName, metadata: TableMetadata) -> list[dict[str, Any]]:
 
 
 def _comment(doc: str | None) -> dict[str, str]:
-    """Return the comment of a column as Glue accepts it: short, and in one line."""
-    line = " ".join((doc or "").split())[:_COMMENT_LENGTH]
+    """Return the comment of a column as Glue accepts it: short, in one line, and without control
+    characters.
+    """
+    line = " ".join(_NOT_IN_COMMENTS.sub(" ", doc or "").split())[:_COMMENT_LENGTH]
     return {"Comment": line} if line else {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
 from threading import Barrier
 from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
+from botocore.exceptions import ClientError
 from hive_metastore.ttypes import LockState, MetaException, Table
 
 import lakeformat as lake
@@ -395,6 +397,52 @@ def test_glue_gets_long_comments_of_columns_shortened_and_in_one_line(glue, tmp_
     catalog.create_table("shop.new", [("id", "BIGINT")])
     catalog.alter_table("shop.new", lake.add_column("n", "INT", comment="one\ntwo" + "x" * 300))
     assert columns_in(glue, "new")[-1] == ("n", "int", "one two" + "x" * 248)
+
+
+def test_glue_gets_comments_without_the_characters_that_it_refuses(glue, tmp_path):
+    glue.databases["shop"]["LocationUri"] = f"file://{tmp_path}/shop.db"
+    catalog = glue.open(tmp_path)
+    catalog.create_table("shop.new", [("id", "BIGINT")])
+    added = lake.add_column("n", "INT", comment="a\x07b \uffff\x00\u200d\U0001f600\ue000")
+    table = catalog.alter_table("shop.new", added)
+    assert columns_in(glue, "new")[-1] == ("n", "int", "a b \u200d\U0001f600\ue000")
+    assert (
+        table._handle.load().metadata.schema.fields[-1].doc
+        == "a\x07b \uffff\x00\u200d\U0001f600\ue000"
+    )
+
+
+def refusal(code: str, attempts: int) -> Callable[[], None]:
+    def refuse() -> None:
+        error = {"Code": code, "Message": "must satisfy the pattern"}
+        raise ClientError(
+            {"Error": error, "ResponseMetadata": {"RetryAttempts": attempts}}, "UpdateTable"
+        )
+
+    return refuse
+
+
+@pytest.mark.parametrize("code", ["ValidationException", "InvalidInputException"])
+def test_a_change_that_glue_refuses_is_an_error_and_leaves_no_file(glue, tmp_path, code):
+    table = glue.open(tmp_path).table("shop.orders")
+    before = sorted(tmp_path.rglob("*.json"))
+    glue.before_a_change = refusal(code, attempts=0)
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"must satisfy the pattern\. Nothing was changed\. Correct"
+    ):
+        commit_metadata(table._handle, append("a"))
+    assert sorted(tmp_path.rglob("*.json")) == before
+
+
+@pytest.mark.parametrize(("code", "attempts"), [("ValidationException", 1), ("Throttled", 0)])
+def test_a_change_that_glue_may_have_made_has_an_unknown_outcome(glue, tmp_path, code, attempts):
+    """The client of AWS sends a request again if it got no answer."""
+    glue.before_a_change = refusal(code, attempts)
+    table = glue.open(tmp_path).table("shop.orders")
+    before = sorted(tmp_path.rglob("*.json"))
+    with pytest.raises(lake.CommitOutcomeUnknownError):
+        commit_metadata(table._handle, append("a"))
+    assert len([*tmp_path.rglob("*.json")]) == len(before) + 1
 
 
 def test_hive_renames_a_table(hive, tmp_path):
