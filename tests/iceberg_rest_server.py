@@ -63,8 +63,8 @@ class RestServer:
     commits: int = 0
     shows_metadata: bool = False
     """True if answers about a table have its metadata, for clients that read no file themselves."""
-    has_nested: bool = True
-    """False for a service that refuses to list the databases in a database."""
+    nested_failure: int = 0
+    """The status that answers a request for the databases in a database; 0: they are listed."""
     replaces: bool = True
     """False for a service that cannot register a file in place of a table."""
     lock: Any = field(default_factory=threading.Lock)
@@ -95,8 +95,8 @@ class RestServer:
         raise Refused(404, f"no such path: {method} {path}")
 
     def _list_databases(self, parent: str | None) -> Any:
-        if parent is not None and not self.has_nested:
-            raise Refused(400, "a namespace has one part")
+        if parent is not None and self.nested_failure:
+            raise Refused(self.nested_failure, "a namespace has one part")
         return {"namespaces": [each.split(".") for each in self.databases]}
 
     def _create_database(self, name: str, properties: dict[str, str]) -> Any:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import RESTError
 from requests import PreparedRequest, RequestException, Response, Session
 
 from lakeformat.catalog.iceberg.catalog_files import Answer, CatalogFiles
@@ -71,14 +72,25 @@ class RestMetastore(ClientMetastore):
     def nested_databases(self, database: str) -> list[str]:
         """Return the full names of the databases directly inside of ``database``.
 
-        If the service cannot list them, return none.
+        If the service refuses to list them, return none: not every service has nested databases.
+        If it does not answer, raise ``UnavailableError``.
         """
         place = parts_of(database)
-        doing = f"list the databases in {database!r}"
+
+        def inside(client: RestCatalog) -> list[tuple[str, ...]]:
+            try:
+                return list(client.list_namespaces(place))
+            except RESTError as error:
+                if type(error) is not RESTError:
+                    raise
+                return []  # a status such as 405 or 406
+
         try:
-            found = self._ask(doing, lambda client: client.list_namespaces(place))
-        except LakeError:
-            return []  # not every service has nested databases
+            found = self._ask(f"list the databases in {database!r}", inside)
+        except LakeError as error:
+            if isinstance(error, AccessDeniedError) or not isinstance(error, UnavailableError):
+                return []
+            raise
         # Some services ignore the parent, and list all databases.
         return [".".join(each) for each in found if each[:-1] == place]
 

@@ -90,11 +90,22 @@ def test_a_refused_drop_of_a_database_advises_to_drop_its_nested_ones(server, wa
         catalog.drop_database("new", cascade=True)
 
 
-def test_a_database_is_dropped_in_a_service_without_nested_databases(server, warehouse):
-    server.has_nested = False
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 406, 422, 501])
+def test_a_database_is_dropped_in_a_service_without_nested_databases(server, warehouse, status):
+    server.nested_failure = status
     catalog = opened(server, warehouse)
     catalog.drop_database("shop", cascade=True, purge=True)
     assert catalog.list_databases() == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_no_table_is_dropped_if_nested_databases_cannot_be_listed(server, warehouse, status):
+    server.nested_failure = status
+    catalog = opened(server, warehouse)
+    for drop in (catalog.plan_drop_database, catalog.drop_database):
+        with pytest.raises(lake.UnavailableError, match=r"list the databases in 'shop'.*retry"):
+            drop("shop", cascade=True, purge=True)
+    assert ids_of(catalog.table("shop.orders")) == [1, 2]
 
 
 def test_mistyped_names_get_the_nearest_one(server, warehouse):
