@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import CommitConflictError, InvalidRequestError
 
-__all__ = ["Yes", "goes_on", "is_wanted"]
+__all__ = ["Yes", "goes_on", "is_wanted", "plan_is_wanted"]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking; needed in scripts.")]
 
@@ -32,6 +32,25 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
     if not typer.confirm(question, err=True):
         typer.echo("nothing was deleted", err=True)
         return False
+    return True
+
+
+def plan_is_wanted(
+    what: str, planned: object, plan: Callable[[], object], *, yes: bool, undo: str | None = None
+) -> bool:
+    """Return True if ``what``, of which ``planned`` was shown, may be deleted; see ``is_wanted``.
+
+    After the answer ``plan`` is called, and if its result differs from ``planned``,
+    ``CommitConflictError`` is raised: the person agreed to something else. With ``yes`` nothing is
+    asked, and ``plan`` is not called.
+    """
+    if not is_wanted(what, yes=yes, undo=undo):
+        return False
+    if not yes and plan() != planned:
+        raise CommitConflictError(
+            f"the plan to delete {what} changed while the question was shown: nothing was "
+            "deleted; run the command again"
+        )
     return True
 
 

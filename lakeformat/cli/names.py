@@ -12,7 +12,7 @@ import typer
 
 import lakeformat as lake
 from lakeformat.cli.arguments import DryRun, NameInCatalogArgument, listed
-from lakeformat.cli.confirm import Yes, is_wanted
+from lakeformat.cli.confirm import Yes, plan_is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.table_options import option_named
 from lakeformat.cli.warehouse import (
@@ -213,7 +213,7 @@ def drop_database(
     options: dict[str, Any] = {"cascade": cascade, **_purge_of(catalog, purge)}
     _drop(
         f"database {database}",
-        catalog.plan_drop_database(database, **options),
+        partial(catalog.plan_drop_database, database, **options),
         partial(catalog.drop_database, database, **options),
         dry_run=dry_run,
         yes=yes,
@@ -241,7 +241,7 @@ def drop_table(
     options = _purge_of(catalog, purge)
     _drop(
         f"table {table}",
-        [catalog.plan_drop_table(table, **options)],
+        lambda: [catalog.plan_drop_table(table, **options)],
         partial(catalog.drop_table, table, **options),
         dry_run=dry_run,
         yes=yes,
@@ -322,26 +322,27 @@ def _purge_of(catalog: object, purge: bool) -> dict[str, Any]:
 
 def _drop(
     what: str,
-    plans: Sequence[DropPlan | IcebergDropPlan],
+    plan: Callable[[], Sequence[DropPlan | IcebergDropPlan]],
     drop: Callable[[], object],
     *,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Print the plans. Unless ``dry_run`` is True, ask for confirmation and drop. If ``yes`` is
-    True, drop without the question.
+    """Print the result of ``plan``. Unless ``dry_run`` is True, ask for confirmation and drop. If
+    ``yes`` is True, drop without the question.
 
     ``what`` is the kind and the name to drop, such as ``table db.t``.
     """
+    plans = plan()
     if not as_json:
         _print(what, plans)
     if not dry_run:
-        if not is_wanted(what, yes=yes):
+        if not plan_is_wanted(what, plans, plan, yes=yes):
             return
         drop()
     if as_json:
-        print_json({**plan.to_dict(), "dry_run": dry_run} for plan in plans)
+        print_json({**each.to_dict(), "dry_run": dry_run} for each in plans)
     else:
         typer.echo("nothing was deleted" if dry_run else f"dropped {what.partition(' ')[2]}")
 

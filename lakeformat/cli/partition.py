@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.arguments import DryRun, TableArgument
-from lakeformat.cli.confirm import Yes, is_wanted
+from lakeformat.cli.confirm import Yes, plan_is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
@@ -188,7 +188,13 @@ def drop(
         if not as_json:
             _print(plan.partitions, ["named"] * len(plan.partitions))
         what = f"{counted(len(plan.partitions), 'partition')} of {table}"
-        if not is_wanted(what, yes=yes, undo="`lake rollback`, until snapshots expire"):
+        if not plan_is_wanted(
+            what,
+            plan.partitions,
+            lambda: found.plan_drop_partitions(specs).partitions,
+            yes=yes,
+            undo="`lake rollback`, until snapshots expire",
+        ):
             return
         with progress_line("dropping partitions"):
             report = found.drop_partitions(specs)

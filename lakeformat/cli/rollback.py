@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakeformat.cli.arguments import DryRun, TableArgument, time_of
-from lakeformat.cli.confirm import is_wanted
+from lakeformat.cli.confirm import plan_is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -104,7 +105,7 @@ def rollback(
     with progress_line("comparing snapshots"):
         report = roll_back(dry_run=dry_run or cut_history)
     if cut_history and not dry_run:
-        if not _may_delete(report, table, yes=yes):
+        if not _may_delete(report, partial(roll_back, dry_run=True), table, yes=yes):
             return
         report = roll_back()
     if as_json:
@@ -113,12 +114,15 @@ def rollback(
         typer.echo(report.reason)
 
 
-def _may_delete(report: RollbackReport, table: str, *, yes: bool) -> bool:
+def _may_delete(
+    report: RollbackReport, plan: Callable[[], RollbackReport], table: str, *, yes: bool
+) -> bool:
     """Return True if the rollback may be run. Ask first, but not if ``yes`` is True, if the
-    rollback deletes nothing, or if it will be refused.
+    rollback deletes nothing, or if it will be refused. After the question, compare the ``report``
+    that was shown with a new ``plan``.
     """
     what = "" if report.objection else _loses(report)
-    return not what or is_wanted(f"{what} of {table}", yes=yes)
+    return not what or plan_is_wanted(f"{what} of {table}", report, plan, yes=yes)
 
 
 def _loses(report: RollbackReport) -> str:
