@@ -142,9 +142,10 @@ def changes(
         typer.Option(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
-            "tag, a position such as main/8 (in a Mixed table main/8.11), or a time in UTC such as "
-            "2024-01-31T10:00. If the text is also the name of a tag, the tag is meant. With 0, "
-            "start at the first snapshot.",
+            "tag, a branch of an Iceberg table, a position such as main/8 (in a Mixed table "
+            "main/8.11), or a time in UTC such as 2024-01-31T10:00. If the text is also the name "
+            "of a tag or of such a branch, the tag or the branch is meant. With 0, start at the "
+            "first snapshot.",
         ),
     ],
     upto: Annotated[
@@ -237,8 +238,8 @@ def _asked(limit: int | None, form: Form) -> int | None:
 
 
 def _window_end(table: Any, text: str) -> int | str | datetime:
-    """Return ``text`` as an int or a datetime. The name of a tag, even if it looks like a number,
-    and any other text are returned unchanged.
+    """Return ``text`` as an int or a datetime. The name of a tag or of a branch of an Iceberg
+    table, even if it looks like a number, and any other text are returned unchanged.
     """
     try:
         end = int(text) if text.isdecimal() else datetime.fromisoformat(text)
@@ -247,5 +248,7 @@ def _window_end(table: Any, text: str) -> int | str | datetime:
     try:
         table.scan(tag=text)
     except (NotFoundError, InvalidRequestError):  # no such tag, or a table that has no tags
-        return end
+        takes_branches = table.format == "iceberg"
+        if not (takes_branches and any(each.name == text for each in table.branches.list())):
+            return end
     return text

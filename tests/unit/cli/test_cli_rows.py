@@ -264,6 +264,31 @@ def test_changes_between_tags_that_look_like_times_or_numbers(tmp_path, format, 
     assert len(shown.splitlines()) == 4
 
 
+@pytest.mark.parametrize("name", ["2024-01-31", "20240131"])
+def test_changes_after_a_branch_that_looks_like_a_time_or_a_number(tmp_path, name):
+    catalog = lake.open_catalog(str(tmp_path), format="iceberg")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT")], primary_key=["id"])
+    table.write(pa.table({"id": [1]}))
+    table.branches.create(name)
+    table.write(pa.table({"id": [2]}))
+    words = ["-w", str(tmp_path), "--format", "iceberg", "changes", "shop.t", "--columns", "id"]
+    words += ["--format", "csv", "--after"]
+    header = '"rowkind","id"\n'
+    assert CliRunner().invoke(app, [*words, name]).stdout == f'{header}"+I",2\n'
+    assert CliRunner().invoke(app, [*words, "0", "--upto", name]).stdout == f'{header}"+I",1\n'
+
+
+def test_a_branch_of_a_paimon_table_is_not_read_in_place_of_a_time(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.t", [("id", "BIGINT")])
+    table.write(pa.table({"id": [1]}))
+    table.branches.create("2024-01-31", snapshot=1)
+    words = ["-w", str(tmp_path), "changes", "shop.t", "--format", "csv", "--after", "2024-01-31"]
+    assert CliRunner().invoke(app, words).stdout == '"rowkind","id"\n"+I",1\n'
+
+
 def test_time_travel_and_the_tables_beside_a_table(warehouse):
     warehouse.run("write", "shop.orders", warehouse.file("more.csv", "k\n9\n"))
     assert "9" not in warehouse.run("scan", "shop.orders", "--snapshot", "1", "--columns", "k")
