@@ -8,6 +8,7 @@ The other options are given before the command, or as LAKE_FORMAT, LAKE_METASTOR
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -392,9 +393,8 @@ def _command_path(context: typer.Context) -> str:
 def _refuse_system_table(name: str) -> NoReturn:
     table, _, system_table = name.rpartition("$")
     known = {command.table_name: command.name for command in METADATA_COMMANDS}
-    command = known.get(system_table.lower())
-    reason = f"which has a command of its own: `lake {command} {table}`"
-    if command is None:
-        reason = "which this command does not read: in Python, "
-        reason += f"table.system_table({system_table!r}).scan() returns its rows"
+    reason = "which this command does not read: in Python, "
+    reason += f"table.system_table({system_table!r}).scan() returns its rows"
+    if command := known.get(system_table.lower()):
+        reason = f"which has a command of its own: `lake {command} {shlex.quote(table)}`"
     raise InvalidRequestError(f"{name} is a system table, {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from itertools import product
 from pathlib import Path
@@ -81,6 +82,14 @@ def test_a_warehouse_that_is_not_there_is_said_before_its_tables_are_looked_for(
 def test_a_system_table_has_its_own_command(warehouses, name, command):
     with pytest.raises(InvalidRequestError, match=f"has a command of its own: `{command}`"):
         call("-w", "before", "files", name)
+
+
+@pytest.mark.parametrize("table", ["shop.my orders", "shop.my orders$branch_dev"])
+def test_the_command_for_a_system_table_can_be_copied(warehouses, table):
+    catalog = lake.open_catalog("before")
+    catalog.create_table("shop.my orders", [("id", "INT")]).branches.create("dev")
+    with pytest.raises(InvalidRequestError, match=re.escape(f"`lake files '{table}'`")):
+        call("-w", "before", "files", f"{table}$files")
 
 
 @pytest.mark.parametrize(
