@@ -11,6 +11,7 @@ import typer
 
 from lakeformat.cli.arguments import DryRun, TableArgument, time_of
 from lakeformat.cli.confirm import plan_is_wanted
+from lakeformat.cli.copyable import worded
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table_of_any_format
@@ -111,7 +112,7 @@ def rollback(
     if as_json:
         print_json([report.to_dict()])
     else:
-        typer.echo(report.reason)
+        typer.echo(worded(context, report.reason))
 
 
 def _may_delete(

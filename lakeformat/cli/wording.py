@@ -34,6 +34,11 @@ _BESIDE = re.compile(
     r"\b([a-z]+(?:_[a-z]+)*)\([^()`]*\) or (?=`lake (?:--[a-z-]+ [a-z]+ )*([a-z-]+) )"
 )
 """A call followed by a command, in a message that names both."""
+_NAMED = re.compile(r"\b[a-z]+(?:_[a-z]+)+ \((lake [^()`]*)\)")
+"""A method followed by its command in parentheses."""
+_CONSUMER = re.compile(
+    r"\btable\.consumers\.(reset|set)\((?:'([^']*)'|NAME)?(?:, next_snapshot=(\d+))?\)"
+)
 _LIST_OF_TABLES = re.compile(r"\blist_tables\('[^']*'\)")
 _TWICE = re.compile(r"(--[a-z-]+) \(\1\)")
 
@@ -70,6 +75,8 @@ def in_words_of_commands(text: str, program: Any) -> str:
         return "" if commands.get(found[1]) == found[2] else found[0]
 
     text = _BESIDE.sub(beside, text).replace("format='mixed'", "--mixed")
+    text = _NAMED.sub(r"`\1`", text)
+    text = _CONSUMER.sub(_of_consumer, text)
     text = _LIST_OF_TABLES.sub("`lake tables`", text)
     text = _CALL.sub(called, text)
     text = _EMPTY_CALL.sub(called_alone, text)
@@ -82,6 +89,13 @@ def in_words_of_commands(text: str, program: Any) -> str:
     text = _FIRST.sub(replaced(lambda option, _: option), text)
     text = _TWICE.sub(r"\1", text)
     return _SETTING.sub(r"`lake set-option TABLE \1='\2'`", text)
+
+
+def _of_consumer(found: re.Match[str]) -> str:
+    command, consumer, number = found.groups()
+    name = "NAME" if consumer is None else shlex.quote(consumer)
+    progress = f" --next {number or 'NUMBER'}" if number or command == "set" else ""
+    return f"`lake consumer {command} TABLE {name}{progress}`"
 
 
 def _with_value(option: str, value: str) -> str:

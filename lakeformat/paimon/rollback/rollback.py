@@ -186,5 +186,7 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
         names = quoted(plan.branches, "branch", "branches")
         have, are = ("has", "is") if len(plan.branches) == 1 else ("have", "are")
         said.append(f"{names} {have} newer snapshots and {are} kept")
-    said.append("remove_orphans (lake orphans --remove) removes the files that nothing refers to")
+    said.append(
+        "remove_orphans (lake orphans TABLE --remove) removes the files that nothing refers to"
+    )
     return "; ".join(said) + (f". Without force this is refused: {objection}" if objection else "")

@@ -51,6 +51,17 @@ from tests.lake_command import lake_ends
         ("pass merge=True (--merge), which does that", "pass --merge, which does that"),
         ("leave out abandon_changes (--abandon-changes)", "leave out --abandon-changes"),
         (
+            "remove_orphans (lake orphans TABLE --remove) removes the files",
+            "`lake orphans TABLE --remove` removes the files",
+        ),
+        ("table.consumers.set() creates", "`lake consumer set TABLE NAME --next NUMBER` creates"),
+        ("table.consumers.reset(NAME), then", "`lake consumer reset TABLE NAME`, then"),
+        ("table.consumers.reset('a b') deletes", "`lake consumer reset TABLE 'a b'` deletes"),
+        (
+            "after table.consumers.reset('a', next_snapshot=3); or",
+            "after `lake consumer reset TABLE a --next 3`; or",
+        ),
+        (
             "drop it with drop_table('a.b') or `lake drop-table a.b`",
             "drop it with `lake drop-table a.b`",
         ),

@@ -135,6 +135,7 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
         catalog, "rollback", "shop.orders", "--tag", "v1", "--cut-history", "--dry-run"
     )
     assert "snapshot 1 would be the newest; would be deleted: 2 newer snapshots" in shown
+    assert f"`lake -w {catalog.location} orphans shop.orders --remove` removes the files" in shown
     back = ("rollback", "shop.orders", "--snapshot", "2")
     said = "snapshot 4 would have the rows of snapshot 2: 0 files would be restored, 1 removed"
     assert said in lake_says(catalog, *back, "--dry-run")
