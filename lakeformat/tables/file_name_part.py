@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks names of tags, consumers and staged results, which become a part of a file name."""
+"""Checks names of tags, branches, consumers and staged results, which become a part of a file name
+or of a table's name.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,13 @@ import re
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["LONGEST_BYTES", "check_file_name_part", "check_new_file_name_part", "suffixed"]
+__all__ = [
+    "LONGEST_BYTES",
+    "check_file_name_part",
+    "check_new_branch_name",
+    "check_new_file_name_part",
+    "suffixed",
+]
 
 LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
 """The longest name that fits into a file name. Most file systems allow file names of 255 bytes. The
@@ -24,6 +32,18 @@ def suffixed(name: str, prefix: str) -> str | None:
     """
     rest = name.removeprefix(prefix)
     return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
+
+
+def check_new_branch_name(name: str) -> None:
+    """Raise ``InvalidRequestError`` if the name of a table cannot name a new branch, as
+    ``database.table$branch_dev`` does. Existing branches may have such names.
+    """
+    if "$" in name:
+        raise InvalidRequestError(
+            f"branch name {name!r} is not allowed: it must not contain '$', because "
+            f"'database.table$branch_{name}' would not name this branch. Nothing was changed; "
+            "choose another name"
+        )
 
 
 def check_new_file_name_part(what: str, name: object) -> None:

@@ -12,10 +12,11 @@ from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.handle import TableHandle
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
-from lakeformat.iceberg.metadata.snapshot import Reference, Snapshot
+from lakeformat.iceberg.metadata.snapshot import BRANCH, Reference, Snapshot
 from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.metadata.updates import remove_reference, set_reference
 from lakeformat.iceberg.references.origin import Origin, find_reference
+from lakeformat.tables.file_name_part import check_new_branch_name
 from lakeformat.tables.position import MAIN_BRANCH
 from lakeformat.tables.retain import Retain, to_retained
 
@@ -105,8 +106,9 @@ def create_reference(
 
     The change raises ``AlreadyExistsError`` if the name exists. With ``exist_ok`` it keeps an
     existing branch or tag of this kind, and raises the error only if the name belongs to the other
-    kind. The change raises ``NotFoundError`` if the snapshot does not exist. Raise
-    ``InvalidRequestError`` for an empty name and for ``main``.
+    kind. The change raises ``NotFoundError`` if the snapshot does not exist, and
+    ``InvalidRequestError`` for a new branch with ``$`` in its name. Raise ``InvalidRequestError``
+    for an empty name and for ``main``.
     """
     _check_name(kind, name)
 
@@ -115,6 +117,8 @@ def create_reference(
         there = metadata.references.get(name)
         if there is not None:
             return _existing(loaded, there, kind, exist_ok=exist_ok)
+        if kind == BRANCH:
+            check_new_branch_name(name)
         snapshot = origin.find(loaded)
         new = retention.on(Reference(name, snapshot.snapshot_id, kind))
         changed = set_reference(metadata, new, handle.environment.now_millis())
@@ -147,9 +151,11 @@ def rename_reference(handle: TableHandle, kind: str, name: str, new_name: str) -
 
     The change raises ``NotFoundError`` if ``name`` does not exist, ``AlreadyExistsError`` if
     ``new_name`` exists, and ``InvalidRequestError`` if ``name`` is ``main``. Raise
-    ``InvalidRequestError`` if ``new_name`` is empty or ``main``.
+    ``InvalidRequestError`` if ``new_name`` is empty or ``main``, or has ``$`` and is for a branch.
     """
     _check_name(kind, new_name)
+    if kind == BRANCH:
+        check_new_branch_name(new_name)
 
     def plan(loaded: LoadedMetadata) -> ReferenceChange:
         metadata = loaded.metadata

@@ -24,6 +24,7 @@ from lakeformat.paimon.metadata.tag import snapshot_content
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.storage.base import LARGE_FILE
 from lakeformat.tables.create_once import create_or_find
+from lakeformat.tables.file_name_part import check_new_branch_name
 from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["create", "put", "refuse_inside_branch"]
@@ -54,9 +55,11 @@ def create(
     work = _work(handle, origin)
     target = handle.layout.on_branch(name)
     begun = read_mark(handle, name)
-    if begun is None and handle.storage.directory_exists(target.metadata_root):
-        return _kept(handle, name, exist_ok, dry_run)
-    if begun is not None and begun != work:
+    if begun is None:
+        if handle.storage.directory_exists(target.metadata_root):
+            return _kept(handle, name, exist_ok, dry_run)
+        check_new_branch_name(name)
+    elif begun != work:
         raise _other_work(handle, name)
     if not dry_run:
         _make(handle, name, work, origin, is_first=begun is None)

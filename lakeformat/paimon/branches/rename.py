@@ -16,6 +16,7 @@ from lakeformat.paimon.metadata.branch_directory import check_branch_name, requi
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot_id
 from lakeformat.storage.base import LARGE_FILE, FileInfo, Storage, temporary_sibling
 from lakeformat.storage.move_directory import mover
+from lakeformat.tables.file_name_part import check_new_branch_name
 from lakeformat.tables.reference_reports import BranchReport
 
 __all__ = ["rename"]
@@ -41,6 +42,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
         check_branch_name(each)
     work = Move(name, new_name)
     if read_mark(handle, name) != work:  # otherwise this call finishes an interrupted rename
+        check_new_branch_name(new_name)
         _require_free(handle, work)
     old, new = (handle.layout.on_branch(each) for each in (name, new_name))
     if not dry_run:

@@ -138,6 +138,21 @@ def test_a_taken_name_is_refused_unless_the_tag_may_exist(table):
         table.tags.create("main")
 
 
+@pytest.mark.parametrize("name", ["$x", "a$files"])
+def test_a_new_branch_that_the_name_of_a_table_cannot_name_is_refused(table, storage, name):
+    table.branches.create("dev")
+    refused = r"must not contain '\$', because 'database\.table\$branch_.* Nothing was changed"
+    for change in (table.branches.create, lambda new: table.branches.rename("dev", new)):
+        with pytest.raises(InvalidRequestError, match=refused):
+            change(name)
+    assert [each.name for each in table.branches.list()] == ["dev"]
+    assert table.tags.create(name + "t").action == "created"
+    add(storage, 9, name)  # another program creates it
+    assert table.branches.create(name, exist_ok=True).action == "kept"
+    table.branches.rename(name, "new")
+    assert [each.name for each in table.branches.list()] == ["dev", "new"]
+
+
 def test_a_missing_tag_is_named_with_the_nearest_one(table):
     table.tags.create("release")
     with pytest.raises(

@@ -96,6 +96,23 @@ def test_a_name_that_is_taken_or_impossible_is_refused():
         branches.create("new", tag="v9")
 
 
+@pytest.mark.parametrize("name", ["$x", "a$files"])
+def test_a_new_branch_that_the_name_of_a_table_cannot_name_is_refused(name, monkeypatch):
+    branches = shop().table.branches
+    branches.create("dev")
+    refused = r"must not contain '\$', because 'database\.table\$branch_.* Nothing was changed"
+    for change in (branches.create, lambda new: branches.rename("dev", new)):
+        with pytest.raises(lake.InvalidRequestError, match=refused):
+            change(name)
+    assert [each.name for each in branches.list()] == ["dev"]
+    with monkeypatch.context() as patched:  # an earlier version created it
+        patched.setattr("lakeformat.paimon.branches.create.check_new_branch_name", lambda _: None)
+        branches.create(name)
+    assert branches.create(name, exist_ok=True).action == "kept"
+    branches.rename(name, "new")
+    assert [each.name for each in branches.list()] == ["dev", "new"]
+
+
 def test_branches_are_looked_after_from_main():
     rows = shop()
     rows.table.branches.create("dev")
