@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Final
 
@@ -15,6 +15,7 @@ from lakeformat.iceberg.maintain.maintain import maintain_by_steps
 from lakeformat.iceberg.maintain.stalled import Consumers
 from lakeformat.iceberg.maintain.steps import NOT_OURS, expire_step, ignored
 from lakeformat.iceberg.maintain.subject import Maintained
+from lakeformat.iceberg.orphans.lost_versions import lost_versions
 from lakeformat.iceberg.orphans.remove import OrphanOptions
 from lakeformat.mixed.compact.compact import compact_mixed
 from lakeformat.mixed.compact.plan import LoadState, plan_merge
@@ -63,6 +64,11 @@ class MaintainedPair(Maintained):
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:
         """Return the health report for the newest state of both stores."""
         return check_mixed_health(self.pair, self.load, self.table, time_travel=time_travel)
+
+    def lost(self) -> str | None:
+        """Return the reason to delete no orphan file, because newer metadata may be lost."""
+        change = replace(self.pair.base, pointer=self.pair.change)
+        return lost_versions(change) or lost_versions(self.pair.base)
 
     def refusal(self) -> str | None:
         """Return the reason why no file of the table may be deleted; None if that is allowed."""

@@ -15,8 +15,14 @@ from lakeformat.iceberg.maintain.steps import STEPS
 from lakeformat.iceberg.maintain.subject import Maintained, Subject
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.figures import expected, with_dead_files
-from lakeformat.tables.maintain.maintain_report import Figures, MaintainReport, StepReport
+from lakeformat.tables.maintain.maintain_report import (
+    ORPHANS,
+    Figures,
+    MaintainReport,
+    StepReport,
+)
 from lakeformat.tables.maintain.obstacles import find_obstacles
+from lakeformat.tables.maintain.orphans import refused
 from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.tables.maintain.run import HEALTH, Step, StepRunner, failed_step, log_report
 
@@ -50,6 +56,8 @@ def maintain_by_steps(
     table, argument = subject.table, subject.argument
     request.begins(table, HEALTH)
     before = _figures(subject.health(time_travel=True))
+    if (lost := subject.lost()) is not None:
+        of_table = {**of_table, ORPHANS: refused(of_table[ORPHANS], lost)}
     steps = StepRunner(table, table, subject, _log).run(of_table, request)
     request.begins(table, HEALTH)
     health, stalled = _look_again(subject, steps, request)

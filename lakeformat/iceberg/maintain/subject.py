@@ -14,6 +14,7 @@ from lakeformat.iceberg.health import IcebergHealthReport, check_health
 from lakeformat.iceberg.health.reasons import Cures
 from lakeformat.iceberg.health.settings import HealthSettings, settings_of
 from lakeformat.iceberg.maintain.stalled import Consumers, find_stalled
+from lakeformat.iceberg.orphans.lost_versions import lost_versions
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.maintain_report import StepReport
 from lakeformat.tables.maintain.request import MaintainRequest
@@ -54,6 +55,10 @@ class Maintained(ABC):
     def require_writable(self) -> None:
         """Raise ``UnsupportedError`` if the table cannot be changed."""
         self.handle.pointer.require_writable()
+
+    def lost(self) -> str | None:
+        """Return the reason to delete no orphan file, because newer metadata may be lost."""
+        return lost_versions(self.handle)
 
     @abstractmethod
     def health(self, *, time_travel: bool = False) -> IcebergHealthReport:

@@ -7,6 +7,7 @@ Such tables have files ``v<N>.metadata.json`` and a version hint, a file with N.
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from collections.abc import Callable
@@ -26,6 +27,7 @@ __all__ = [
     "decode_metadata",
     "find_metadata_file",
     "find_version",
+    "hint_above",
     "hinted_number",
     "is_metadata_file",
     "metadata_directory",
@@ -43,6 +45,7 @@ HINT = "version-hint.text"
 _NAME = re.compile(r"(?:v(\d+)|(\d+)-[^/]+?)(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _MOST_DIGITS = 18
 """The number of digits of the largest version that a version hint can have."""
+_log = logging.getLogger(__name__)
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -68,12 +71,14 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     """Return the path of the current metadata file in the directory of a table.
 
     The search begins with the number in the version hint, and continues with higher numbers.
-    Without a usable hint the highest number is taken; raise ``InvalidRequestError`` if several
-    files have it. Raise ``NotFoundError`` if there is no metadata file.
+    Without a usable hint the highest number is taken; log a warning if the hint is above it. Raise
+    ``InvalidRequestError`` if several files have it, and ``NotFoundError`` if there is no metadata
+    file.
     """
     directory = f"{root}/{METADATA}"
-    if (hinted := _follow_hint(storage, root)) is not None:
-        return hinted
+    hinted, newest = _follow_hint(storage, root)
+    if newest is not None:
+        return newest
     found = [each for info in storage.list(directory) if (each := _numbered(info.name))]
     if not found:
         raise NotFoundError(
@@ -87,7 +92,23 @@ def find_metadata_file(storage: Storage, root: str) -> str:
             f"{', '.join(names)}. Only the catalog of the table knows which one is current: open "
             "the table by the address of the current file"
         )
+    if hinted is not None and hinted > highest:
+        _log.warning(
+            "%s. Restore lost files from a backup before the next commit: a commit takes the "
+            "number %d again, so afterwards the lost files must not be restored. If none was lost, "
+            "write %d into the hint",
+            *(hint_above(storage, root, hinted, names[0]), highest + 1, highest),
+        )
     return f"{directory}/{names[0]}"
+
+
+def hint_above(storage: Storage, root: str, hinted: int, newest: str) -> str:
+    """Return a clause about a version hint above the number of the newest metadata file."""
+    return (
+        f"the version hint {storage.uri(f'{root}/{METADATA}/{HINT}')} has {hinted}, but the newest "
+        f"metadata file is {newest}: the hint is wrong, or newer metadata files up to version "
+        f"{hinted} were lost, with their changes"
+    )
 
 
 def read_metadata_file(storage: Storage, path: str) -> TableMetadata:
@@ -150,17 +171,18 @@ def number_of(path: str) -> int | None:
     return None if found is None else found.number
 
 
-def _follow_hint(storage: Storage, root: str) -> str | None:
-    """Return the newest metadata file, found by counting up from the number in the version hint.
+def _follow_hint(storage: Storage, root: str) -> tuple[int | None, str | None]:
+    """Return the number in the version hint, and the newest metadata file, found by counting up
+    from this number.
 
-    Return None if the hint is missing, is not a number, or names no file.
+    The number is None if the hint is missing or is not a number; the file is None if the hint names
+    no file.
     """
-    number, newest = hinted_number(storage, root), None
-    if number is None:
-        return None
-    while (found := find_version(storage, root, number)) is not None:
+    hinted, newest = hinted_number(storage, root), None
+    number = hinted
+    while number is not None and (found := find_version(storage, root, number)) is not None:
         number, newest = number + 1, found
-    return newest
+    return hinted, newest
 
 
 def _numbered(name: str) -> _NumberedFile | None:

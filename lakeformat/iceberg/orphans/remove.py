@@ -20,6 +20,7 @@ from lakeformat.iceberg.expire.select import require_gc
 from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import METADATA, is_metadata_file, number_of
 from lakeformat.iceberg.orphans.listing import TableListing, list_files
+from lakeformat.iceberg.orphans.lost_versions import lost_versions
 from lakeformat.iceberg.orphans.references import References
 from lakeformat.storage import FileInfo
 from lakeformat.storage.links import is_link
@@ -92,7 +93,7 @@ class OrphanSearch:
     floor: AgeFloor
     references: References
     objection: str | None = None
-    """The reason to refuse so large a removal; None if it is allowed."""
+    """The reason to refuse the removal; None if it is allowed."""
     beside: tuple[References, ...] = ()
     """The references of other tables that may use files in the directory of this table."""
     orphans: list[FileInfo] = field(default_factory=list)
@@ -145,19 +146,23 @@ def find_orphans(
     Raise ``UnsupportedError`` if the property ``gc.enabled`` is false.
 
     Without ``dry_run``, also raise ``InvalidRequestError`` if ``max_share`` does not allow the
-    removal, and ``UnsupportedError`` if the table is read-only.
+    removal or the newest metadata files may be lost, and ``UnsupportedError`` if the table is
+    read-only.
     """
     before = handle.load()
     require_gc(before.metadata)
     if not dry_run:
         handle.pointer.require_writable()
     floor = options.floor(handle.environment.now_millis())
+    lost = lost_versions(handle)
     listing = list_files(before.places, before.metadata)
     floor = floor.behind(_lag(before, listing.files))
     others = tuple(References.of(each) for each in beside)
     search = OrphanSearch(listing, floor, References.of(handle), beside=others)
     _find(search)
     search.objection = _objection(search, options.max_share)
+    if lost is not None and search.orphans:
+        search.objection = lost
     if search.objection is not None and not dry_run:
         raise InvalidRequestError(search.objection)
     return search

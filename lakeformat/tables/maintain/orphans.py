@@ -3,14 +3,37 @@
 
 from __future__ import annotations
 
-from lakeformat.tables.maintain.maintain_report import ORPHANS, StepReport
+from dataclasses import replace
+from typing import TypeVar
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.maintain.maintain_report import ORPHANS, StepOutcome, StepReport
 from lakeformat.tables.maintain.request import MaintainRequest
-from lakeformat.tables.maintain.run import outcome_of
+from lakeformat.tables.maintain.run import Step, outcome_of
 from lakeformat.tables.orphan_report import OrphanReport
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
-__all__ = ["of_orphans"]
+__all__ = ["of_orphans", "refused"]
+
+T = TypeVar("T")
+
+
+def refused(step: Step[T], reason: str) -> Step[T]:
+    """Return a step that finds orphan files as ``step`` does, but deletes none.
+
+    It raises ``InvalidRequestError`` with ``reason`` if there are any. The step is for a table
+    whose newest metadata was lost before the maintenance: after a commit of an earlier step, the
+    loss can no longer be seen.
+    """
+
+    def find(subject: T, request: MaintainRequest) -> StepReport:
+        found = step(subject, replace(request, dry_run=True))
+        if found.outcome is StepOutcome.PLANNED and not request.dry_run:
+            raise InvalidRequestError(reason)
+        return found
+
+    return find
 
 
 def of_orphans(

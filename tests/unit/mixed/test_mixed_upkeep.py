@@ -119,6 +119,27 @@ def test_orphan_files_of_both_stores_are_found_and_removed(aged):
     assert young.exists()
 
 
+@pytest.mark.parametrize("store", ["t", "t_change_"])
+def test_nothing_is_removed_while_the_newest_metadata_of_one_store_may_be_lost(aged, store):
+    aged.write((1, "x", "a"))
+    aged.merge()
+    for each in ("t", "t_change_"):
+        put(aged.root / f"db/{each}/data/p=x/old.parquet", 4)
+    hint = aged.root / f"db/{store}/metadata/version-hint.text"
+    right = hint.read_text()
+    hint.write_text("99")
+    files = aged.files()
+    table = lake.open_table(aged.table.location)
+    assert "version-hint.text has 99" in table.remove_orphans().objection
+    with pytest.raises(lake.InvalidRequestError, match=r"no orphan file is deleted"):
+        table.remove_orphans(dry_run=False)
+    assert aged.files() == files
+    [failed] = [each for each in table.maintain().steps if each.step == "orphans"]
+    assert "no orphan file is deleted" in failed.reason
+    hint.write_text(right)
+    assert lake.open_table(aged.table.location).remove_orphans(dry_run=False).removed_files == 2
+
+
 def test_a_file_of_one_store_that_the_other_one_names_is_no_orphan(aged):
     aged.write((1, "x", "a"))
     put(aged.root / "db/t/data/old.parquet", 4)

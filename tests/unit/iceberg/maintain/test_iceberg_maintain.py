@@ -81,6 +81,22 @@ def test_one_call_does_every_step_that_is_due(storage):
     assert "9 files of " in str(report.note)  # files for those three
 
 
+def test_no_orphan_is_removed_if_the_newest_metadata_file_was_lost(clock):
+    """The expiry publishes the number of the lost file, so the hint is right again after it."""
+    storage = MemoryStorage("lost", clock=clock)
+    table = small(storage, commits=4)
+    data = {each for each in stored_files(storage) if "/data/" in each}
+    storage.delete(f"{ROOT}/metadata/v5.metadata.json")
+    clock.millis += 30 * DAY
+    table = IcebergTable(handle_on(storage, LATER))
+    report = table.maintain()
+    assert outcomes(report)["expire"] == "done"
+    assert outcomes(report)["orphans"] == "failed"
+    [problem] = [each for each in report.obstacles if each.finding.startswith("orphans failed")]
+    assert "newer metadata files up to version 5 were lost" in problem.finding
+    assert data - stored_files(storage) == set()
+
+
 def test_a_second_call_finds_nothing_to_do(storage):
     table = neglected(storage)
     table.maintain()

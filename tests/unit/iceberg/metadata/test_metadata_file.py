@@ -39,6 +39,21 @@ def test_the_hint_is_a_start_and_the_highest_number_is_the_rule_without_it(names
     assert find_metadata_file(storage, "t") == f"t/metadata/{found}.metadata.json"
 
 
+def test_a_hint_above_every_file_is_reported(caplog):
+    storage = with_files("v1.metadata.json", "v2.metadata.json", hint="4")
+    assert find_metadata_file(storage, "t") == "t/metadata/v2.metadata.json"
+    assert "version-hint.text has 4, but the newest metadata file is v2.meta" in caplog.text
+    assert "newer metadata files up to version 4 were lost" in caplog.text
+    assert "a commit takes the number 3 again" in caplog.text
+    assert "write 2 into the hint" in caplog.text
+
+
+@pytest.mark.parametrize("hint", [None, "garbage", "1", "2", "3"])
+def test_a_hint_that_is_missing_wrong_or_old_is_not_reported(caplog, hint):
+    find_metadata_file(with_files("v2.metadata.json", "v3.metadata.json", hint=hint), "t")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("name", ["v2.gz.metadata.json", "v2.metadata.json.gz"])
 def test_a_compressed_file_is_found_and_read(name):
     storage = with_files("v1.metadata.json", hint="1")

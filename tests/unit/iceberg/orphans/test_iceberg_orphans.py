@@ -251,6 +251,41 @@ def test_a_removal_of_most_files_is_refused(storage, clock, max_share, refused):
     assert storage.exists(LOST)
 
 
+NEWEST = f"{ROOT}/metadata/v3.metadata.json"
+HINT_FILE = f"{ROOT}/metadata/version-hint.text"
+
+
+def test_nothing_is_removed_while_the_newest_metadata_file_may_be_lost(storage):
+    content = storage.read(NEWEST)
+    storage.delete(NEWEST)
+    files = stored_files(storage)
+    planned = table(storage).remove_orphans(max_share=1)
+    assert "version-hint.text has 3, but the newest metadata file is v2.meta" in planned.objection
+    with pytest.raises(InvalidRequestError, match=r"Their files look like orphans.* write 2 into"):
+        table(storage).remove_orphans(max_share=1, dry_run=False)
+    assert stored_files(storage) == files
+    storage.overwrite(NEWEST, content)
+    assert paths(table(storage).remove_orphans(dry_run=False)) == ["data/lost.parquet"]
+    assert sorted(ids_of(handle_on(storage))) == [1, 2]
+
+
+@pytest.mark.parametrize("way_out", ["hint", "commit"])
+def test_a_wrong_hint_is_corrected_by_hand_or_by_a_commit(storage, way_out):
+    storage.overwrite(HINT_FILE, b"9")
+    assert table(storage).remove_orphans().objection is not None
+    if way_out == "hint":
+        storage.overwrite(HINT_FILE, b"3")
+    else:
+        append_row(storage, 3)
+    assert paths(table(storage).remove_orphans(dry_run=False)) == ["data/lost.parquet"]
+
+
+def test_a_hint_beyond_the_newest_file_is_no_objection_if_there_are_no_orphans(storage):
+    storage.delete(LOST)
+    storage.overwrite(HINT_FILE, b"9")
+    assert table(storage).remove_orphans(dry_run=False).objection is None
+
+
 def test_a_table_that_shares_its_files_is_refused(storage):
     shares = {"gc.enabled": "false"}
     commit_metadata(handle_on(storage), lambda loaded: set_properties(loaded.metadata, shares))

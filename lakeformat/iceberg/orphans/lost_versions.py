@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds out if the newest metadata files of a table were lost, so that their files look like
+orphans.
+"""
+
+from __future__ import annotations
+
+from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.loaded_metadata import LoadedMetadata
+from lakeformat.iceberg.metadata.metadata_file import (
+    HINT,
+    METADATA,
+    hint_above,
+    hinted_number,
+    version_of,
+)
+
+__all__ = ["lost_versions"]
+
+
+def lost_versions(handle: TableHandle) -> str | None:
+    """Return the reason to delete no orphan file, because newer metadata files may be lost.
+
+    Return None if the version hint is not above the newest metadata file. A table of a catalog
+    does not depend on the hint.
+    """
+    loaded = handle.load()
+    hinted = hinted_number(loaded.places.storage, loaded.places.root)
+    if hinted is None or not _is_behind(loaded, hinted):
+        return None
+    loaded = handle.load()  # a commit may have written the hint after the first look
+    if not _is_behind(loaded, hinted):
+        return None
+    storage, root, name = loaded.places.storage, loaded.places.root, loaded.metadata_file
+    return (
+        f"{hint_above(storage, root, hinted, name.rpartition('/')[2])}. Their files look like "
+        "orphans, so no orphan file is deleted: restore the lost files from a backup, if no commit "
+        "was made since the loss. If none was lost or there is no backup, write "
+        f"{version_of(loaded.path)} into {storage.uri(f'{root}/{METADATA}/{HINT}')}, a text file "
+        "with only this number"
+    )
+
+
+def _is_behind(loaded: LoadedMetadata, hinted: int) -> bool:
+    number = version_of(loaded.path)
+    return number is not None and number < hinted
