@@ -128,6 +128,15 @@ _WRITING = (
         ),
     ),
     Row(
+        "12a",
+        "the file of the newest snapshot is lost",
+        "a warning names it, and while LATEST has its number, no orphan is removed",
+        (
+            f"{_SNAPSHOTS}test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported",
+            f"{_ORPHANS}test_nothing_is_removed_while_the_newest_snapshot_of_a_branch_may_be_lost",
+        ),
+    ),
+    Row(
         "13",
         "an error in a callback before the commit",
         "nothing is visible",

@@ -17,10 +17,17 @@ from lakeformat.paimon.health.history_reasons import retention_text
 from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
 from lakeformat.paimon.maintain.steps import STEPS
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.orphans.lost_snapshots import lost_snapshots
 from lakeformat.tables.health.verdict import Reason
 from lakeformat.tables.maintain.figures import expected, with_dead_files
-from lakeformat.tables.maintain.maintain_report import Figures, MaintainReport, StepReport
+from lakeformat.tables.maintain.maintain_report import (
+    ORPHANS,
+    Figures,
+    MaintainReport,
+    StepReport,
+)
 from lakeformat.tables.maintain.obstacles import find_obstacles
+from lakeformat.tables.maintain.orphans import refused
 from lakeformat.tables.maintain.request import MaintainRequest
 from lakeformat.tables.maintain.run import HEALTH, StepRunner, failed_step, log_report
 from lakeformat.tables.maintain.time_travel import files_for_time_travel
@@ -42,7 +49,10 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     table = handle.name
     request.begins(table, HEALTH)
     _, before = _measure(handle)
-    steps = StepRunner(table, handle.uri, handle, _log).run(STEPS, request)
+    steps_to_run = STEPS
+    if (lost := lost_snapshots(handle, {handle.layout.branch: 0})) is not None:
+        steps_to_run = {**STEPS, ORPHANS: refused(STEPS[ORPHANS], lost)}
+    steps = StepRunner(table, handle.uri, handle, _log).run(steps_to_run, request)
     request.begins(table, HEALTH)
     health, after, holders = _look_again(handle, steps)
     note = _time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)

@@ -50,15 +50,32 @@ class NumberedFiles:
         if hint is not None and hint > (newest or 0) and newest is not None:
             # The format allows a hint that is too high; a lost file also leaves such a hint.
             _log.warning(
-                "the hint %s has %d, but the newest file is %s%d: the hint is wrong, or newer "
-                "files up to %s%d were lost, with their changes. Restore lost files from a backup; "
-                "if none was lost, `lake repair-hints TABLE` corrects the hint",
-                self.storage.uri(f"{self.directory}/LATEST"),
-                hint,
-                *(self.prefix, newest),
-                *(self.prefix, hint),
+                "%s. Restore lost files from a backup before the next commit: a commit takes the "
+                "number %d again, so afterwards the lost files must not be restored. If none was "
+                "lost, `lake repair-hints TABLE` corrects the hint",
+                *(self._hint_above(hint, newest), newest + 1),
             )
         return newest
+
+    def lost(self, known: int) -> str | None:
+        """Return a clause about a hint above the highest number; None if the hint is not above it.
+
+        ``known`` is the number of an existing file. If it is the highest, this only reads the hint.
+        """
+        hint = self._read_latest_hint()
+        if hint is None or hint <= known:
+            return None
+        newest = max(self.ids(), default=None)
+        if newest is None or hint <= newest:
+            return None
+        return self._hint_above(hint, newest)
+
+    def _hint_above(self, hint: int, newest: int) -> str:
+        return (
+            f"the hint {self.storage.uri(f'{self.directory}/LATEST')} has {hint}, but the newest "
+            f"file is {self.prefix}{newest}: the hint is wrong, or newer files up to "
+            f"{self.prefix}{hint} were lost, with their changes"
+        )
 
     def write_latest_hint(self, number: int) -> None:
         """Replace the content of LATEST by ``number``."""

@@ -23,6 +23,7 @@ from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import find_directories
+from lakeformat.paimon.orphans.lost_snapshots import lost_snapshots
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
 from lakeformat.paimon.orphans.scan import (
@@ -99,7 +100,7 @@ def remove_orphans(
     newest commit are kept. A dry run with ``commit_comes_first`` assumes that a commit is made now.
     If the removal is interrupted, the next run deletes the remaining orphans. Raise
     InvalidRequestError for an age limit that is too recent. Raise it also if ``max_share`` forbids
-    the removal; a dry run reports this instead.
+    the removal, or if the newest snapshots may be lost; a dry run reports this instead.
     """
     require_same_table(handle)
     if not dry_run:
@@ -112,6 +113,7 @@ def remove_orphans(
     )
     readers = readers_of(handle, executor)
     references = find_references(handle, readers)
+    lost = lost_snapshots(handle, {name: each.id for name, each in references.newest.items()})
     for message in options.in_use:
         references.keep_written(message)
     floor = by_storage_clock(
@@ -133,6 +135,10 @@ def remove_orphans(
             scan_observed(scan, each, floor.millis)
         plan = _plan(scan, floor)
         objection = _objection(handle, scan, plan, options.max_share)
+        if lost is not None and plan.files:
+            objection = lost
+        elif lost is not None:
+            _log.warning("%s", lost)  # for a branch, no other check of the table reports it
         if objection is not None and not dry_run:
             raise InvalidRequestError(objection)
         deleter = Deleter(

@@ -71,6 +71,20 @@ def test_one_call_heals_the_table_of_a_crashed_writer(catalog, producer):
     assert not unneeded(table)
 
 
+def test_no_orphan_is_removed_if_the_newest_snapshot_was_lost(catalog):
+    """The compaction publishes the number of the lost snapshot, so LATEST is right after it."""
+    table = crashed_table(catalog, commits=20, consumer=None)
+    [lost] = Path(table.location.removeprefix("file://")).glob("snapshot/snapshot-20")
+    lost.unlink()
+    left_by_crash(table, days_old=9)
+    files = {each for each in files_below(table) if "data-00000000" in each}
+    report = table.maintain()
+    assert outcomes_of(report)["compact"] == "done"
+    assert outcomes_of(report)["orphans"] == "failed"
+    assert "newer files up to snapshot-20 were lost" in steps_of(report)["orphans"].reason
+    assert files <= files_below(table)
+
+
 def test_exactly_the_snapshots_that_the_retention_demands_remain(catalog):
     table = crashed_table(
         catalog, commits=20, consumer=None, options={"snapshot.expire.limit": "5"}

@@ -456,6 +456,53 @@ def test_more_than_half_of_a_table_needs_another_word(warehouse):
     assert removed(table, max_share=0.97) == 101
 
 
+@pytest.mark.parametrize("branch", ["main", "b"])
+def test_nothing_is_removed_while_the_newest_snapshot_of_a_branch_may_be_lost(warehouse, branch):
+    table = warehouse.table()
+    table.write(rows(1))
+    table.tags.create("v1")
+    table.branches.create("b", tag="v1")
+    for name in ("orders", "orders$branch_b"):
+        warehouse.catalog.table(f"shop.{name}").write(rows(2))
+    before = warehouse.files()
+    lost = table._handle.layout.on_branch(branch).snapshot(2)
+    content = warehouse.storage.read(lost)
+    warehouse.storage.delete(lost)
+    warehouse.now += 10 * DAY
+    how = {"older_than": "3 d", "max_share": 1}
+    assert "LATEST has 2, but the newest file is snapshot-1" in (
+        table.remove_orphans(**how).objection
+    )
+    with pytest.raises(lake.InvalidRequestError, match=r"run `lake repair-hints shop\.orders`"):
+        table.remove_orphans(dry_run=False, **how)
+    assert warehouse.files() == before - {lost}
+    warehouse.storage.overwrite(lost, content)
+    assert table.remove_orphans(dry_run=False, **how).orphan_files == 0
+    warehouse.storage.delete(lost)
+    table.repair()
+    assert table.remove_orphans(dry_run=False, **how).removed_files > 0
+
+
+def test_a_hint_beyond_the_newest_snapshot_is_only_a_warning_without_orphans(warehouse, caplog):
+    table = warehouse.table()
+    table.write(rows(1))
+    warehouse.storage.overwrite(table._handle.layout.latest_hint, b"9")
+    assert table.remove_orphans(dry_run=False).objection is None
+    assert "LATEST has 9, but the newest file is snapshot-1" in caplog.text
+
+
+def test_a_removal_reads_the_hint_of_each_branch_once(warehouse):
+    storage = CrashableStorage(clock=lambda: warehouse.now)
+    catalog = FileSystemCatalog(storage, "wh", warehouse.catalog._environment)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS)
+    table.write(rows(1))
+    calls = len(storage.log)
+    table.remove_orphans()
+    of_hint = [each for each in storage.log[calls:] if each.path.endswith("/LATEST")]
+    assert [each.operation for each in of_hint] == ["read"]
+
+
 @pytest.mark.parametrize("share", [0, -1, 1.5, True, "all"])
 def test_a_share_that_is_none_is_refused(warehouse, share):
     with pytest.raises(lake.InvalidRequestError, match="max_share"):

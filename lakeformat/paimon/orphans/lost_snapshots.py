@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds out if the newest snapshots of a branch were lost: their files then look like orphans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.branch_directory import unfinished_branches
+from lakeformat.paimon.metadata.hints import numbered_snapshots
+
+__all__ = ["lost_snapshots"]
+
+
+def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
+    """Return the reason to delete no orphan file, because the newest snapshots may be lost.
+
+    Return None if LATEST of no branch is above its newest snapshot. ``known`` has the number of an
+    existing snapshot of each branch.
+    """
+    storage, layout = handle.storage, handle.layout
+    for branch, number in known.items():
+        lost = numbered_snapshots(storage, layout.on_branch(branch)).lost(number)
+        if lost is not None and branch not in unfinished_branches(storage, layout):
+            return (
+                f"{lost}. Their files look like orphans, so no orphan file is deleted: restore the "
+                "lost files from a backup, if no commit was made since the loss. If none was lost "
+                f"or there is no backup, run `lake repair-hints {handle.argument}`"
+            )
+    return None
