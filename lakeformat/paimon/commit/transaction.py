@@ -97,7 +97,7 @@ def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> Commi
     answer.
     """
     handle = attempts.handle
-    newest = latest_snapshot_id(handle.storage, handle.layout)
+    newest = latest_snapshot_id(handle.storage, handle.layout, for_commit=True)
     try:
         head = None if newest is None else read_snapshot(handle.storage, handle.layout, newest)
         return _try_on(attempts, earlier, number, head)

@@ -21,6 +21,15 @@ __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 FIRST_ID = 1
 _STEPS = 32
 """The distance from the hint at which the search stops, and the directory is listed instead."""
+_FOR_READ = (
+    "Restore lost files from a backup before the next commit: a commit takes the number %d again, "
+    "so afterwards the lost files must not be restored. If none was lost, `lake repair-hints "
+    "TABLE` corrects the hint"
+)
+_FOR_COMMIT = (
+    "Lost files can be restored only before the next commit: this commit takes the number %d, so "
+    "if it succeeds, do not restore the lost files, but write their changes again"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -37,8 +46,12 @@ class NumberedFiles:
         names = (info.name for info in self.storage.list(self.directory))
         return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
 
-    def latest_id(self) -> int | None:
-        """Return the highest ``<n>`` of the existing files; None if there is no file."""
+    def latest_id(self, *, for_commit: bool = False) -> int | None:
+        """Return the highest ``<n>`` of the existing files; None if there is no file.
+
+        If the hint is too high, log a warning. With ``for_commit`` it is about the commit that
+        takes the next number.
+        """
         hint = self._read_latest_hint()
         if hint is not None:
             # Numbers have no gaps: files newer than the hint are found by trying the next
@@ -49,12 +62,8 @@ class NumberedFiles:
         newest = max(self.ids(), default=None)
         if hint is not None and hint > (newest or 0) and newest is not None:
             # The format allows a hint that is too high; a lost file also leaves such a hint.
-            _log.warning(
-                "%s. Restore lost files from a backup before the next commit: a commit takes the "
-                "number %d again, so afterwards the lost files must not be restored. If none was "
-                "lost, `lake repair-hints TABLE` corrects the hint",
-                *(self._hint_above(hint, newest), newest + 1),
-            )
+            advice = _FOR_COMMIT if for_commit else _FOR_READ
+            _log.warning(f"%s. {advice}", self._hint_above(hint, newest), newest + 1)
         return newest
 
     def lost(self, known: int) -> str | None:

@@ -60,9 +60,14 @@ def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> b
     return found is not None and found.identity == known.identity
 
 
-def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
-    """Return the number of the newest snapshot; None for a table without commits."""
-    return numbered_snapshots(storage, layout).latest_id()
+def latest_snapshot_id(
+    storage: Storage, layout: TableLayout, *, for_commit: bool = False
+) -> int | None:
+    """Return the number of the newest snapshot; None for a table without commits.
+
+    ``for_commit`` is that of ``NumberedFiles.latest_id``.
+    """
+    return numbered_snapshots(storage, layout).latest_id(for_commit=for_commit)
 
 
 def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:

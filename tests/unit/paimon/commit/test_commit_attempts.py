@@ -197,6 +197,16 @@ def test_a_commit_points_the_hint_at_its_snapshot():
         assert orders.storage.read(orders.layout.latest_hint) == str(number).encode()
 
 
+def test_a_commit_after_a_loss_warns_that_the_lost_snapshot_must_not_be_restored(caplog):
+    orders = contended()
+    for name in "abc":
+        commit(orders, message(orders, file(name)))
+    orders.storage.delete(orders.layout.snapshot(3))
+    commit(orders, message(orders, X))
+    assert head(orders).id == 3
+    assert "this commit takes the number 3, so if it succeeds, do not restore" in caplog.text
+
+
 def test_pinned_commits_look_at_what_came_in_between_their_attempts():
     orders = contended()
     commit(orders, message(orders, A))

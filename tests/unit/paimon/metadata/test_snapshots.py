@@ -11,6 +11,7 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
+    latest_snapshot_id,
     publish_snapshot,
     read_snapshot,
     snapshot_ids,
@@ -116,6 +117,14 @@ def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplo
     assert latest_snapshot(storage, LAYOUT).id == 2
     assert "has 3, but the newest file is snapshot-2" in caplog.text
     assert "newer files up to snapshot-3 were lost" in caplog.text
+    assert "before the next commit: a commit takes the number 3 again" in caplog.text
+    assert "`lake repair-hints TABLE`" in caplog.text
+
+
+def test_a_commit_after_a_loss_does_not_advise_to_restore_the_lost_snapshot(caplog):
+    storage = storage_with(1, 2, latest=b"3")
+    assert latest_snapshot_id(storage, LAYOUT, for_commit=True) == 2
+    assert "this commit takes the number 3, so if it succeeds, do not restore" in caplog.text
 
 
 def test_a_snapshot_under_the_wrong_number_is_corrupt():

@@ -331,7 +331,9 @@ def test_a_newest_snapshot_that_cannot_be_read_says_what_brings_the_table_back()
     rows = shop()
     storage, layout = rows.place
     storage.overwrite(layout.snapshot(4), b"")
-    with pytest.raises(lake.CorruptTableError, match="move the file out of the directory"):
+    with pytest.raises(
+        lake.CorruptTableError, match=r"move the file out of the directory.*`lake repair-hints`"
+    ):
         rows.table.rollback(snapshot=3, as_latest=False)
     storage.delete(layout.snapshot(4))
     assert value(rows.table) == "v3"
