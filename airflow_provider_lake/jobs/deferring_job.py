@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_lake.spark.cluster_driver import Manager
     from airflow_provider_lake.supervised.deferral import Deferral
+    from airflow_provider_lake.supervised.process_id import ProcessId
     from airflow_provider_lake.supervised.run_folder import Ending, RunFolder
     from spark_jobs.job_requests.common import JobRequest
     from spark_jobs.runtime.job import JobResult
@@ -104,6 +105,11 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """
         return f"{self.job}.{self._commit_user(context)}"
 
+    def _folder(self, request: JobRequest, context: Context) -> RunFolder:
+        from airflow_provider_lake.supervised.deferral import folder_of
+
+        return folder_of(self._run_name(context), request.warehouse)
+
     @staticmethod
     def _digest(request: JobRequest, context: Context) -> str:
         """Return text that identifies the work: the same for a retry, but different after a
@@ -130,10 +136,11 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         reason = reason_to_keep_the_slot()
         if reason is None:
             try:
-                deferral = Deferral(self, self._run_name(context), self._digest(request, context))
+                folder = self._folder(request, context)
             except PermissionError as refused:
                 reason = str(refused)
             else:
+                deferral = Deferral(self, folder, self._digest(request, context))
                 if self.durable is not False:
                     deferral.rejoin()
                 return deferral
@@ -190,23 +197,24 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
     def _resumed(
         self, request: JobRequest, context: Context, event: Mapping[str, Any]
     ) -> JobResult:
-        from airflow_provider_lake.supervised.run_folder import RunFolder
         from airflow_provider_lake.triggers.process import TIMED_OUT
         from lakeformat.types.duration_text import exact_duration
 
         self.is_on_spark = request.engine == "spark"
         if "failure" in event:
             return self._result_of_driver(event["failure"], request, context)
-        folder = RunFolder.named(self._run_name(context))
+        folder = self._folder(request, context)
+        process = _process_of(event) or folder.process
         if event["status"] == TIMED_OUT:
-            folder.remove()
+            if process is not None:
+                folder.remove_of(process)
             limit = self.execution_timeout  # the DAG may have changed since
             shown = f" ({exact_duration(limit // timedelta(milliseconds=1))})" if limit else ""
             raise AirflowTaskTimeout(
                 f"the work of task {self.task_id!r} was ended after execution_timeout{shown}: "
                 "raise execution_timeout, or split the work into several tasks"
             )
-        if folder.process is None:
+        if process is None or not self._has_waited_for(process, folder):
             _log.warning(
                 "this machine does not know the process of this task: the machine was restarted, "
                 "or the task runs on another machine now. The task repeats its work, and holds its "
@@ -214,24 +222,30 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             )
             self._keeps_slot = True
             return self._recorded_result(request) or self._run(request, context)
-        self._wait_for(folder)
-        return self._concluded(folder, request, context)
+        return self._concluded(process, folder, request, context)
 
-    def _wait_for(self, folder: RunFolder) -> None:
-        """Wait in the worker slot for a process that the trigger cannot see."""
+    def _has_waited_for(self, process: ProcessId, folder: RunFolder) -> bool:
+        """Wait in the worker slot for a process that the trigger cannot see. Return False if
+        ``folder`` is missing or belongs to another process, now or after the wait.
+        """
         from airflow_provider_lake.supervised.output import OutputLog
 
+        if folder.process != process:
+            return False
         self._supervised = folder
-        if folder.is_running:
+        if process.is_running:
             _log.info("the task keeps its worker slot: the triggerer cannot see its process")
         output = OutputLog(folder, JobOutput())
         with self._working_here():
-            while folder.is_running:
+            while process.is_running and folder.process == process:
                 folder.renew()
                 output.log_new()
                 time.sleep(_LOOK_SECONDS)
+        return folder.process == process
 
-    def _concluded(self, folder: RunFolder, request: JobRequest, context: Context) -> JobResult:
+    def _concluded(
+        self, process: ProcessId, folder: RunFolder, request: JobRequest, context: Context
+    ) -> JobResult:
         from airflow_provider_lake.jobs.prepared_job import prepare_job
         from airflow_provider_lake.supervised.output import OutputLog
 
@@ -252,7 +266,16 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
                 output.result or work.result(), failure or None, output, request
             )
         finally:
-            folder.remove()
+            folder.remove_of(process)
+
+
+def _process_of(event: Mapping[str, Any]) -> ProcessId | None:
+    """Return the process for which the trigger has waited; None for a trigger of the release
+    before, whose events do not name it.
+    """
+    from airflow_provider_lake.supervised.process_id import ProcessId
+
+    return ProcessId(event["pid"], event["started"]) if "pid" in event else None
 
 
 def _unsuccessful(ending: Ending | None) -> str | None:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -15,7 +18,7 @@ from airflow_provider_lake.supervised.start import is_rejoinable, make_room, sta
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
-__all__ = ["COMPLETE", "Deferral", "reason_to_keep_the_slot", "time_limit"]
+__all__ = ["COMPLETE", "Deferral", "folder_of", "reason_to_keep_the_slot", "time_limit"]
 
 COMPLETE = "execute_complete"
 """The method that Airflow calls when the trigger has fired."""
@@ -42,13 +45,27 @@ def time_limit(task: BaseOperator) -> float | None:
     return None if limit is None else time.time() + limit.total_seconds()
 
 
+def folder_of(name: str, warehouse: str) -> RunFolder:
+    """Return the directory of the process with this name. Its path also depends on the warehouse
+    and on Airflow's home: a second Airflow of the same user may have tasks of the same name.
+
+    Raises ``PermissionError`` if another user may write to the parent directory.
+    """
+    home = os.path.abspath(os.path.expanduser(os.environ.get("AIRFLOW_HOME") or "~/airflow"))
+    place = warehouse if "://" in warehouse else os.path.abspath(os.path.expanduser(warehouse))
+    digest = hashlib.blake2b(json.dumps([home, place]).encode(), digest_size=8).hexdigest()
+    folder, former = RunFolder.named(f"{name}.{digest}"), RunFolder.named(name)
+    # The release before has started processes in directories without the digest.
+    return former if former.exists and not folder.exists else folder
+
+
 class Deferral:
-    """The supervised process of a task. All attempts of the task share its ``name``; ``asked`` is
+    """The supervised process of a task. All attempts of the task share its ``folder``; ``asked`` is
     the digest of its request.
     """
 
-    def __init__(self, task: BaseOperator, name: str, asked: str) -> None:
-        self.folder = RunFolder.named(name)
+    def __init__(self, task: BaseOperator, folder: RunFolder, asked: str) -> None:
+        self.folder = folder
         self._task = task
         self._asked = asked
 

@@ -267,7 +267,7 @@ def test_no_argument_of_the_trigger_and_no_file_is_secret(tmp_path, orders, conn
 
     trigger = defer(task, task_context())
 
-    assert event_of(trigger) == {"status": "ended"}
+    assert event_of(trigger)["status"] == "ended"
     assert "hush-hush" not in json.dumps(trigger.serialize())
     [folder] = folders(tmp_path)
     assert all(b"hush-hush" not in file.read_bytes() for file in folder.path.iterdir())
@@ -296,7 +296,7 @@ def test_a_triggerer_elsewhere_sends_the_task_back_to_wait_in_its_slot(orders, m
 
     result = task.execute_complete(task_context(), event)
 
-    assert event == {"status": "elsewhere"}
+    assert event["status"] == "elsewhere"
     assert result["job"] == "health"
     assert "the triggerer cannot see its process" in caplog.text
 
@@ -345,6 +345,81 @@ def test_a_worker_that_is_killed_right_after_the_start_is_rejoined(held, tmp_pat
     assert (trigger.pid, trigger.started) == (started.pid, started.started)
     assert not result["replayed"]
     assert snapshots(warehouse) == [1]
+
+
+@pytest.mark.parametrize("status", ["ended", "elsewhere"])
+def test_a_task_takes_no_result_of_another_process(status, held, tmp_path, warehouse, caplog):
+    context, later = task_context(), {"clear_number": 1}
+    first = defer(held(), context)
+    second = defer(held(), retried(context, **later))  # ends the first process
+    event = {**event_of(first), "status": status}
+
+    result = held().execute_complete(context, event)
+
+    assert "this machine does not know the process of this task" in caplog.text
+    assert (result["snapshot_id"], result["replayed"]) == (1, False)
+    assert runs(second.pid)
+    (tmp_path / "go").touch()
+    assert held().execute_complete(retried(context, **later), event_of(second))["replayed"]
+    assert snapshots(warehouse) == [1]
+
+
+def test_a_timeout_leaves_the_directory_of_another_process(held, tmp_path):
+    context = task_context()
+    first = defer(held(), context)
+    second = defer(held(), retried(context, clear_number=1))
+    event = {**event_of(first), "status": "timed_out"}
+
+    with pytest.raises(AirflowTaskTimeout):
+        held().execute_complete(context, event)
+
+    [folder] = folders(tmp_path)
+    assert folder.process == ProcessId(second.pid, second.started)
+
+
+@pytest.mark.parametrize("differs", ["home", "warehouse"])
+def test_a_second_airflow_of_the_same_user_ends_no_process_of_the_first(
+    differs, held, tmp_path, monkeypatch, connect
+):
+    context = task_context()
+    first = defer(held(), context)
+    if differs == "home":
+        monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "second"))
+    else:
+        connect("lake_default", conn_type="lake", extra={"warehouse": str(tmp_path / "second")})
+
+    second = defer(held(), retried(context))
+
+    assert second.pid != first.pid
+    assert runs(first.pid)
+
+
+def test_a_relative_warehouse_belongs_to_its_directory(tmp_path, monkeypatch):
+    found = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        found.append(deferral.folder_of("work", "./warehouse").path)
+
+    assert found[0] != found[1]
+    assert found[1] == deferral.folder_of("work", str(tmp_path / "second" / "warehouse")).path
+
+
+def test_a_process_of_the_release_before_is_found(held, tmp_path, warehouse, monkeypatch):
+    """The name of its directory has no digest, and the event of its trigger names no process."""
+    context = task_context()
+    with monkeypatch.context() as patch:
+        patch.setattr(deferral, "folder_of", lambda name, _: RunFolder.named(name))
+        first = defer(held(), context)
+
+    retry = defer(held(), retried(context))
+    (tmp_path / "go").touch()
+    event_of(retry)
+    result = held().execute_complete(retried(context), {"status": "ended"})
+
+    assert retry.pid == first.pid
+    assert not result["replayed"]
+    assert folders(tmp_path) == []
 
 
 def test_a_retry_takes_the_result_of_a_process_that_has_ended_meanwhile(held, tmp_path, warehouse):
