@@ -67,10 +67,11 @@ class LakeRollbackOperator(LakeJobOperator):
 
         If the first attempt does not know ``first_try_head``, its identity has no
         ``first_try_millis``. With the start of the run as this time, a rollback of an Iceberg table
-        by another task since the start would be taken for this one.
+        by another task since the start would be taken for this one. An attempt that was resumed
+        after a deferral has the identity of a retry, because its process may have done the work.
         """
         commit = super()._commit_id(context)
         is_first = context["ti"].try_number == 1 and self._kept is None
-        if is_first and commit.first_try_head is None:
+        if is_first and not self._is_resumed and commit.first_try_head is None:
             return replace(commit, first_try_millis=None)
         return commit

@@ -311,6 +311,24 @@ def test_a_rollback_and_its_retry_move_the_branch_once(orders):
     assert tag.execute(task_context())["report"]["snapshot_id"] == second
 
 
+def test_a_rollback_whose_process_was_lost_does_not_move_the_branch_again(orders):
+    """The machine was restarted after the rollback, and a writer has added rows since."""
+    second, context = orders.snapshots[1], task_context()
+    work = LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=second)
+    work._record_success = lambda *_: None  # a process records none
+    work.execute(context)
+    table = LakeHook().table("shop.orders")
+    table.write(table.scan().to_arrow().slice(0, 1))
+    head = table.latest_snapshot().id
+    resumed = LakeRollbackOperator(
+        task_id="back", table="shop.orders", snapshot=second, deferrable=True
+    )
+
+    result = resumed.execute_complete(context, {"status": "elsewhere", "pid": 1, "started": 1})
+
+    assert (result["replayed"], table.latest_snapshot().id) == (True, head)
+
+
 @pytest.mark.parametrize("has_store", [False, True])
 @pytest.mark.parametrize("table", ["shop.orders", "shop.orders$branch_dev"])
 def test_a_rollback_after_one_of_another_task_in_the_run_moves_the_branch(orders, table, has_store):
