@@ -131,6 +131,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         """
         if not self.deferrable or self._keeps_slot:
             return None
+        from airflow_provider_lake.jobs.identity import first_try_millis
         from airflow_provider_lake.supervised.deferral import Deferral, reason_to_keep_the_slot
 
         reason = reason_to_keep_the_slot()
@@ -140,7 +141,10 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             except PermissionError as refused:
                 reason = str(refused)
             else:
-                deferral = Deferral(self, folder, self._digest(request, context))
+                # A run that was deleted and created again has another start.
+                began = first_try_millis(context["dag_run"])
+                asked = f"{self._digest(request, context)}.{began}"
+                deferral = Deferral(self, folder, asked)
                 if self.durable is not False:
                     deferral.rejoin()
                 return deferral

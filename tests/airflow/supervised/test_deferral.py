@@ -434,6 +434,21 @@ def test_a_retry_takes_the_result_of_a_process_that_has_ended_meanwhile(held, tm
     assert not result["replayed"]
 
 
+def test_a_run_that_is_created_again_takes_no_result_of_the_deleted_run(catalog, tmp_path):
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    orders.write(pa.table({"id": [1, 2]}))
+    named = {"task_id": "work", "table": "shop.orders", "unique": ["id"], "engine": "python"}
+    deleted = task_context()
+    defer(LakeCheckOperator(**named, deferrable=True), deleted)
+    wait_for(lambda: not folders(tmp_path)[0].is_running)
+    orders.write(pa.table({"id": [2]}))
+    again = task_context()
+    again["dag_run"].start_date = deleted["dag_run"].start_date + timedelta(minutes=1)
+
+    with pytest.raises(AirflowFailException, match=r"unique\(id\): 2 rows with values that"):
+        finish(LakeCheckOperator(**named, deferrable=True), again)
+
+
 def test_durable_false_starts_another_process(tmp_path, warehouse, held):
     context, task = task_context(), held()
     first = defer(task, context)
