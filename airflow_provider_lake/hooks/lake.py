@@ -129,14 +129,16 @@ class LakeHook(BaseHook):
         """
         return self.table(name).health(**wanted)
 
-    def commit_id(self, context: Context, name: str) -> CommitId:
+    def commit_id(self, context: Context, name: str, *, is_resumed: bool = False) -> CommitId:
         """Return the commit identity of the running task for a table: the same in each attempt.
 
-        Call this method before the task reads or writes the table, which need not exist yet.
+        Call this method before the task reads or writes the table, which need not exist yet. Pass
+        ``is_resumed=True`` in the method that Airflow calls after a deferral, because the task may
+        have committed before.
         """
         from lakeformat import CommitId
 
-        first = find_first_try(context, name, lambda: self._head_of(name))
+        first = find_first_try(context, name, lambda: self._head_of(name), is_resumed=is_resumed)
         return CommitId(
             commit_user(context["ti"], name),
             ONLY_COMMIT,

@@ -60,7 +60,7 @@ class LakeRepeatedMixin(LakeJobMixin):
 
     def _identity_of_try(self, context: Context) -> CommitId:
         self._kept = None
-        first = self.lake_hook.commit_id(context, self.table)
+        first = self.lake_hook.commit_id(context, self.table, is_resumed=self._is_resumed)
         table = self._found_table() if self._is_repeated() else None
         record = None if table is None else table.find_run(first.user)
         if table is None or record is None:

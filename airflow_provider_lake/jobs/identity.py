@@ -181,14 +181,17 @@ class FirstTry:
     """The identity of the newest snapshot that the first attempt found; None if unknown."""
 
 
-def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
+def find_first_try(
+    context: Context, subject: str, head: Callable[[], str | None], *, is_resumed: bool = False
+) -> FirstTry:
     """Return a time not later than this task's first attempt, and the newest snapshot at the start
     of that attempt; each may be None.
 
     The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
     attempt. The first attempt stores both in the task's state store, which outlives retries and
     clears; later attempts read them there. ``head`` returns the identity of the newest snapshot.
-    ``subject`` is the table or database.
+    ``subject`` is the table or database. After a deferral, ``is_resumed`` is True: then the task
+    may have committed already, so nothing is stored.
     """
     began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
     if store is None:
@@ -197,7 +200,7 @@ def find_first_try(context: Context, subject: str, head: Callable[[], str | None
     kept: Any = store.get(key)
     if isinstance(kept, dict):
         return FirstTry(**kept)
-    if context["ti"].try_number != 1:
+    if is_resumed or context["ti"].try_number != 1:
         return FirstTry(began, None)
     seen = FirstTry(now_millis() if began is None else began, head())
     return seen if _keeps(store, subject, key, seen) else FirstTry(began, None)

@@ -83,7 +83,9 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         from lakeformat import CommitId
 
         clears = f"{context['dag_run'].clear_number}.{context['ti'].max_tries}"
-        first = find_first_try(context, f"{self.database}:{clears}", lambda: None)
+        first = find_first_try(
+            context, f"{self.database}:{clears}", lambda: None, is_resumed=self._is_resumed
+        )
         user = f"{self._commit_user(context)}.{clears}"
         return CommitId(user, ONLY_COMMIT, first_try_millis=first.millis)
 

@@ -311,8 +311,11 @@ def test_a_rollback_and_its_retry_move_the_branch_once(orders):
     assert tag.execute(task_context())["report"]["snapshot_id"] == second
 
 
-def test_a_rollback_whose_process_was_lost_does_not_move_the_branch_again(orders):
-    """The machine was restarted after the rollback, and a writer has added rows since."""
+@pytest.mark.parametrize("has_store", [False, True])
+def test_a_rollback_whose_process_was_lost_does_not_move_the_branch_again(orders, has_store):
+    """The machine was restarted after the rollback, and a writer has added rows since. The state
+    store failed before the deferral.
+    """
     second, context = orders.snapshots[1], task_context()
     work = LakeRollbackOperator(task_id="back", table="shop.orders", snapshot=second)
     work._record_success = lambda *_: None  # a process records none
@@ -324,7 +327,9 @@ def test_a_rollback_whose_process_was_lost_does_not_move_the_branch_again(orders
         task_id="back", table="shop.orders", snapshot=second, deferrable=True
     )
 
-    result = resumed.execute_complete(context, {"status": "elsewhere", "pid": 1, "started": 1})
+    event = {"status": "elsewhere", "pid": 1, "started": 1}
+    of_store = {"task_state_store": StateStore()} if has_store else {}
+    result = resumed.execute_complete(context | of_store, event)
 
     assert (result["replayed"], table.latest_snapshot().id) == (True, head)
 

@@ -118,10 +118,10 @@ class Task:
     def __init__(self):
         self.store = StateStore()
 
-    def commit_id(self, *, try_number=1, cleared=0):
+    def commit_id(self, *, try_number=1, cleared=0, **more):
         context = {**task_context(try_number=try_number), "task_state_store": self.store}
         context["dag_run"].clear_number = cleared
-        return LakeHook().commit_id(context, "shop.orders")
+        return LakeHook().commit_id(context, "shop.orders", **more)
 
 
 def keep_only_the_newest(table):
@@ -168,6 +168,28 @@ def test_a_try_that_is_over_cannot_say_that_nothing_was_published(orders):
     assert late.first_try_head is None
     with pytest.raises(lake.CommitUndecidableError):
         orders.write(ROWS, commit=late)
+
+
+def test_a_resumed_first_try_does_not_store_its_own_commit_as_the_head_before_it(orders):
+    """The store did not store the head when the task was deferred."""
+    task = Task()
+    orders.write(ROWS, commit=LakeHook().commit_id(task_context(), "shop.orders"))
+    orders.write(ROWS)
+    keep_only_the_newest(orders)
+    resumed = task.commit_id(is_resumed=True)
+
+    assert resumed.first_try_head is None
+    assert task.store == {}
+    with pytest.raises(lake.CommitUndecidableError):
+        orders.write(ROWS, commit=resumed)
+
+
+def test_a_resumed_first_try_remembers_what_it_found_before_the_deferral(orders):
+    task = Task()
+    first = task.commit_id()
+    orders.write(ROWS, commit=first)
+
+    assert task.commit_id(is_resumed=True).first_try_head == first.first_try_head
 
 
 def test_a_table_that_is_not_there_yet_has_no_head(warehouse):
