@@ -174,9 +174,12 @@ class RunFolder:
         return process is None or process.end(patience_seconds)
 
     def _read(self, name: str) -> Any:
+        """Return the value in a file; None without the file, or if a loss of power has damaged the
+        file, which often leaves it empty.
+        """
         try:
             return json.loads((self.path / name).read_text("utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
 
     def _write(self, name: str, value: Any) -> None:

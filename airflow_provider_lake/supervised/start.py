@@ -27,10 +27,11 @@ _DONE, _NOTHING_TO_DO = 0, 10
 
 def is_rejoinable(folder: RunFolder, asked: str) -> bool:
     """Return True if the process in ``folder`` has the same request and runs, or has succeeded.
+    Return False if it was started before the last boot: no trigger could wait for it.
 
     ``asked`` is the digest of the request of this attempt.
     """
-    if folder.asked != asked:
+    if folder.asked != asked or folder.process is None:
         return False
     ending = folder.ending
     return folder.is_running if ending is None else ending.exit_code in (_DONE, _NOTHING_TO_DO)

@@ -114,6 +114,16 @@ def test_a_later_process_with_the_same_number_is_another_one():
     assert not earlier.is_running
 
 
+def test_a_success_before_the_last_boot_is_not_rejoined(folder, monkeypatch):
+    start_python(folder, "pass")
+    wait_for(lambda: not folder.is_running)
+    assert start.is_rejoinable(folder, "asked")
+
+    monkeypatch.setattr(run_folder, "this_host", lambda: "this host since its next boot")
+
+    assert not start.is_rejoinable(folder, "asked")
+
+
 def test_a_process_of_another_boot_is_not_known(folder, monkeypatch):
     start_python(folder, "import time; time.sleep(600)")
     with monkeypatch.context() as patch:
@@ -135,6 +145,19 @@ def test_a_directory_that_others_may_change_is_refused(tmp_path, monkeypatch):
 
     with pytest.raises(PermissionError, match="delete it"):
         RunFolder.named("work")
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0\0\0", b"\xff"])
+def test_files_that_a_loss_of_power_has_damaged_count_as_missing(folder, tmp_path, damage):
+    for name in ("asked", "process", "ended", "logged"):
+        (folder.path / name).write_bytes(damage)
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(folder.path, (two_days_ago, two_days_ago))
+
+    assert (folder.asked, folder.process, folder.ending, folder.logged) == (None, None, None, 0)
+    assert not start.is_rejoinable(folder, "asked")
+    RunFolder(tmp_path / "next").create("asked")  # deletes abandoned directories
+    assert not folder.exists
 
 
 def test_folders_that_were_abandoned_are_deleted(tmp_path):
