@@ -10,6 +10,7 @@ from lakeformat.iceberg.loaded_metadata import LoadedMetadata
 from lakeformat.iceberg.metadata.metadata_file import (
     HINT,
     METADATA,
+    find_version,
     hint_above,
     hinted_number,
     version_of,
@@ -21,17 +22,20 @@ __all__ = ["lost_versions"]
 def lost_versions(handle: TableHandle) -> str | None:
     """Return the reason to delete no orphan file, because newer metadata files may be lost.
 
-    Return None if the version hint is not above the newest metadata file. A table of a catalog
-    does not depend on the hint.
+    Return None if the version hint names a metadata file that exists, or if it is not above the
+    newest one. A table of a catalog does not depend on the hint.
     """
     loaded = handle.load()
-    hinted = hinted_number(loaded.places.storage, loaded.places.root)
+    storage, root = loaded.places.storage, loaded.places.root
+    if version_of(loaded.path) is None:
+        return None
+    hinted = hinted_number(storage, root)
     if hinted is None or not _is_behind(loaded, hinted):
         return None
     loaded = handle.load()  # a commit may have written the hint after the first look
-    if not _is_behind(loaded, hinted):
+    if not _is_behind(loaded, hinted) or find_version(storage, root, hinted) is not None:
         return None
-    storage, root, name = loaded.places.storage, loaded.places.root, loaded.metadata_file
+    name = loaded.metadata_file
     return (
         f"{hint_above(storage, root, hinted, name.rpartition('/')[2])}. Their files look like "
         "orphans, so no orphan file is deleted: restore the lost files from a backup, if no commit "

@@ -24,7 +24,8 @@ def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
         if lost is not None and branch not in unfinished_branches(storage, layout):
             return (
                 f"{lost}. Their files look like orphans, so no orphan file is deleted: restore the "
-                "lost files from a backup, if no commit was made since the loss. If none was lost "
-                f"or there is no backup, run `lake repair-hints {handle.argument}`"
+                "lost files from a backup, if no commit was made since the loss. If none was lost, "
+                "for example because a rollback removed them beside a commit, or if there is no "
+                f"backup, run `lake repair-hints {handle.argument}`"
             )
     return None

@@ -15,12 +15,13 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, Unsupporte
 from lakeformat.iceberg.commit.commit import commit_metadata
 from lakeformat.iceberg.commit.directory_pointer import DirectoryPointer
 from lakeformat.iceberg.commit.handle import TableHandle
+from lakeformat.iceberg.commit.pointer import FixedPointer
 from lakeformat.iceberg.metadata.snapshot import snapshot_from_json
 from lakeformat.iceberg.metadata.statistics import StatisticsFile
 from lakeformat.iceberg.metadata.updates import set_properties
 from lakeformat.iceberg.table import IcebergTable
 from lakeformat.iceberg.write.append import append
-from lakeformat.storage import ExternalRoots, MemoryStorage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, MemoryStorage
 from lakeformat.tables.parallel import in_parallel
 from lakeformat.testing import CrashableStorage
 from tests.crash.simulated import NOW_MILLIS, simulated
@@ -284,6 +285,12 @@ def test_a_hint_beyond_the_newest_file_is_no_objection_if_there_are_no_orphans(s
     storage.delete(LOST)
     storage.overwrite(HINT_FILE, b"9")
     assert table(storage).remove_orphans(dry_run=False).objection is None
+
+
+def test_a_hint_above_an_older_file_by_which_a_table_is_opened_is_no_objection(storage):
+    older = f"{ROOT}/metadata/v2.metadata.json"
+    opened = IcebergTable(TableHandle(FixedPointer(storage, ROOT, NO_ROOTS, older), LATER))
+    assert opened.remove_orphans().objection is None
 
 
 def test_a_table_that_shares_its_files_is_refused(storage):
