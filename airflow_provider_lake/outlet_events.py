@@ -115,8 +115,8 @@ def partition_keys(
 
 
 def _day(text: str) -> str:
-    """Return a day as ISO 8601 text. Directory names have the number of days since 1970, unless the
-    table option ``partition.legacy-name`` is false.
+    """Return a day as ISO 8601 text. ``text`` is the day in a directory name: the number of days
+    since 1970, or ISO 8601 text if the table option ``partition.legacy-name`` is false.
     """
     is_count = text.removeprefix("-").isdigit()
     return (date(1970, 1, 1) + timedelta(days=int(text))).isoformat() if is_count else text

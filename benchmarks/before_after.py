@@ -1,9 +1,9 @@
 """Compares this tree with an earlier one: processes of both do the same work in turns.
 
 ``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
-another checkout of the repository, such as ``git worktree add --detach ../earlier v0.1.0``, and
-prints a table in Markdown. The earlier tree makes the data. Both trees use the packages of this
-Python.
+this checkout of the repository and in another one, and prints a table in Markdown. A command such
+as ``git worktree add --detach ../earlier v0.1.0`` makes the other checkout. The earlier tree makes
+the data. Both trees use the packages of this Python.
 
 A ratio above 1 means that this tree is slower. A candidate marked as a control runs no code of
 either tree, so its ratio shows the noise of the measurement.
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[str]:
-    """Yield the table lines of a question, one for each candidate but the baseline."""
+    """Yield the table lines of a question, one for each candidate that is not the baseline."""
     with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as data:
         with worker(earlier, name, data) as maker:
             ask(maker, scale)
@@ -77,7 +77,7 @@ def lines_of(name: str, earlier: Path, scale: float, rounds: int) -> Iterator[st
 
 
 def candidates_of(name: str) -> list[str]:
-    """Return the candidates of a question but the baseline."""
+    """Return the candidates of a question without the baseline."""
     question = find_question(name)
     return [each for each in question.candidates if each != question.baseline]
 

@@ -49,7 +49,7 @@ def write_table(
 
 
 def values_of(rows: int) -> pa.Table:
-    """Return the columns beside the key, with different values in different runs, as in real
+    """Return the columns that are not in the key. Their values differ between runs, as in real
     tables.
     """
     return pa.Table.from_batches(sample_batches(rows)).select(VALUES)

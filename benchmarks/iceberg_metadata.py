@@ -197,7 +197,7 @@ def _spec(partition: Sequence[PartitionColumn]) -> list[dict[str, Any]]:
 
 
 def _fields(*fields: tuple[int, str, Any]) -> list[dict[str, Any]]:
-    """Return fields with their ids; those of a union with null have null as their default."""
+    """Return fields with their ids. The default of a field is null if its type is a union."""
     return [
         {"name": name, "type": kind, "field-id": field_id}
         | ({"default": None} if isinstance(kind, list) else {})

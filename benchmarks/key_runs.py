@@ -14,13 +14,13 @@ SEED = 20_240_301
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 KeyRuns: TypeAlias = Callable[[int], Iterator[Numbers]]
-"""Returns the ascending keys of each run, for the number of rows in all runs."""
+"""Takes the number of rows of all runs together, and yields the ascending keys of each run."""
 
 
 def scattered(runs: int, *, again: float) -> KeyRuns:
     """Return runs with random keys, as updates make them.
 
-    ``again`` is the share of the keys of each later run that an earlier run has, too.
+    In each run but the first, ``again`` is the share of the keys that an earlier run has, too.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:
@@ -42,7 +42,7 @@ def scattered(runs: int, *, again: float) -> KeyRuns:
 def ranges(runs: int, *, again: float) -> KeyRuns:
     """Return runs that each have one range of keys, as in a table whose keys grow with time.
 
-    ``again`` is the share of each later range that is also in the range before it.
+    In each range but the first, ``again`` is the share that the range before it has, too.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:

@@ -57,7 +57,7 @@ def _files(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Return a function that reads like that of ``_files`` and also compares the checksums of all
+    """Return a function that reads the files without a merge, and compares the checksums of all
     pages, as every scan does.
     """
     return keyed_files(table, verified=True)

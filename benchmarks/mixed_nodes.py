@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.mixed_nodes [ROWS]`` writes ``ROWS`` rows to the base store of each table.
 Ten commits then replace a part of them, and all rows are read. Every table must end with the same
-rows. It writes ``results/mixed_nodes.md``.
+rows. The report is ``results/mixed_nodes.md``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Answer", "ask", "format_report"]
 
 ROWS, COMMITS, ROUNDS = 1_000_000, 10, 3
 SHARE = 50
-"""A commit replaces one row in this many."""
+"""Each commit replaces one of every ``SHARE`` rows."""
 NODES = ((4, 4), (16, 1), (16, 4), (16, 16), (64, 4), (64, 64))
 RESULTS = Path(__file__).resolve().parent / "results"
 

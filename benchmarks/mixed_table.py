@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 CHANGED_PART = 5
-"""One row in this many is changed after it was merged into the base store."""
+"""One of every ``CHANGED_PART`` rows is changed after all rows were merged into the base store."""
 _BATCH_ROWS = 1 << 17
 Batches = Iterator[pa.RecordBatch]
 

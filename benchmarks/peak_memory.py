@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def peak_memory_bytes(question: str, candidate: str, data_folder: Path) -> int:
-    """Return the peak resident bytes of one run, without those of the opened data and the
-    imports.
+    """Return by how many bytes one run raises the peak of resident memory. The memory of imports
+    and of the opened data is not included.
     """
     command = [sys.executable, "-m", "benchmarks.peak_memory", question, candidate]
     child = subprocess.run(
@@ -39,8 +39,8 @@ def measure_here(question_name: str, candidate: str, data_folder: Path) -> int:
 
 
 def forget_peak() -> None:
-    """Reset the peak to the current size, if the kernel can: opening the data may have had a higher
-    peak.
+    """Set the recorded peak to the current size, because opening the data may have needed more. Do
+    nothing if the kernel cannot do this.
     """
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

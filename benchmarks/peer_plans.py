@@ -36,7 +36,7 @@ def status_bytes(name: str) -> int:
 
 
 def main(library: str, folder: str, rounds: int, conditions: list[Any] | None) -> None:
-    """Plan once, which shows the peak memory and warms up, then time several rounds."""
+    """Plan once to warm up and to measure the peak memory; then time several rounds."""
     if library == "ours":
         plan = ours(folder, conditions and conditions[0])
     else:

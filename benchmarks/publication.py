@@ -13,7 +13,7 @@ __all__ = ["publish_first", "publishing_second"]
 
 
 def publish_first(handle: TableHandle) -> None:
-    """Publish snapshot 1, and note its metadata files, which each round begins with."""
+    """Publish snapshot 1, and note its metadata files: each round begins with only these."""
     publish_head(handle, None, follows_upkeep=False)
     _noted(handle).write_text("\n".join(each.name for each in _metadata(handle).iterdir()))
 

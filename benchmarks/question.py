@@ -40,8 +40,8 @@ class Question(Generic[Data, Result]):
     """Opens the data that ``make_data`` wrote, for every candidate."""
     candidates: Mapping[str, Candidate[Data, Result]]
     baseline: str
-    """The candidate, a floor or a peer, whose time is compared with that of each other
-    candidate.
+    """The candidate with which each other candidate is compared, for example the unavoidable part
+    of the work (a floor), or another library (a peer).
     """
     answer: Callable[[Result], object]
     """Returns a value that must be equal (``==``) for all candidates before any is timed."""

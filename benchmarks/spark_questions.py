@@ -32,8 +32,8 @@ class Candidate:
     name: str
     work: Work
     answer: Work | None
-    """Computes a value after the work; it must be equal for all candidates that have an answer.
-    None for a floor that does less.
+    """Computes a value after the work. The value must be equal for all candidates. None for a
+    floor, which does only a part of the work.
     """
     target: float | None = None
     """The required speed, as a multiple of the first candidate's."""
@@ -50,8 +50,8 @@ class SparkQuestion:
 
 
 def read(data: Data) -> Iterator[Candidate]:
-    """Yield the ways to read all rows. With a given schema, Spark does not first read the schema
-    from the files.
+    """Yield the ways to read all rows. One of them gives the schema to Spark, so that Spark does
+    not first read it from the files.
     """
     paths = data.paths_of(COMPACTED)
     known = spark_jobs.read_table(data.spark, COMPACTED).schema
@@ -190,8 +190,8 @@ def _drain(frame: DataFrame) -> None:
 
 
 def _total(frame: Frame) -> object:
-    """Return the sum of whole numbers, which is exact: each candidate adds the values in another
-    order.
+    """Return a sum of whole numbers, because a sum of floats would depend on the order of the
+    rows.
     """
     found = frame().where("k % 10 = 3").selectExpr("sum(cast(v * 1e6 AS BIGINT))").first()
     assert found is not None

@@ -26,7 +26,7 @@ PEER_PYTHON = ROOT / ".venv-pypaimon" / "bin" / "python"
 ROWS = 1_000_000
 ROUNDS = 2
 TARGETS = {"python": 30.0, "native": 1.8}
-"""The required speed beside each of pypaimon's engines, as a multiple of its speed."""
+"""The required speed of this library, as a multiple of the speed of each pypaimon engine."""
 
 
 def compare(rows: pa.Table, folder: Path, engine: str) -> str:

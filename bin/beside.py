@@ -19,8 +19,8 @@ import step
 def beside(
     steps: Iterable[tuple[str, Sequence[str]]], *, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[Callable[[], list[tuple[int, float]]]]:
-    """Run the commands of ``steps`` in parallel to the ``with`` block, one after the other. Each
-    step, a pair of name and command, is taken from ``steps`` when the step before has ended.
+    """Run the commands of ``steps`` one after the other, while the ``with`` block runs. Each step
+    is a pair of name and command. It is taken from ``steps`` when the step before has ended.
 
     Yields a function that waits for the last step, prints the output of all steps, and returns the
     exit code and the seconds of each. If the block ends early, the running step gets SIGINT and can

@@ -2,8 +2,8 @@
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
 Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. Airflow ends with this command.
-All tables are in one warehouse.
+compacts and expires, and the asset event of one DAG starts another. Airflow ends when this command
+ends. All tables are in one warehouse.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _alone(asked: DemoRequest) -> Iterator[None]:
 
 
 def _fresh_folder(chosen: Path | None) -> Path:
-    """Return the folder of the demo; delete the Airflow and the source files of an earlier demo
-    from the default folder.
+    """Return the folder of the demo. In the default folder, delete Airflow's files and the source
+    files of an earlier demo.
     """
     folder = (chosen or DEFAULT_WAREHOUSE.parent).resolve()
     for made in (folder / "airflow", folder / "incoming"):

@@ -43,9 +43,10 @@ LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Set up the environment, then replace this process by ``demo``, ``test`` or ``bench``. Return
-    2 if the set-up fails, 130 after Ctrl-C, and 0 after help without the environment or after
-    ``prepare``.
+    """Set up the environment, then replace this process by ``demo``, ``test`` or ``bench``.
+
+    Return 0 after ``prepare``, or if the help is requested before the environment is ready. Return
+    2 if the set-up fails, and 130 after Ctrl-C.
     """
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
@@ -81,9 +82,9 @@ def main(arguments: Sequence[str]) -> int:
 def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Bring the environment up to date; return the JAVA_HOME for Spark.
 
-    An unusable JAVA_HOME is reported before packages are installed, which takes minutes. The search
-    for a usable Java takes noticeable time, so the stamp file stores its result, with the JAVA_HOME
-    and the ``java`` on the PATH for which it is valid. Raises ``SetupError`` if no Java can be
+    Packages take minutes to install, so an unusable JAVA_HOME is reported before that. The search
+    for a usable Java also takes time, so the stamp file stores its result. The result is valid for
+    the same JAVA_HOME and the same ``java`` on the PATH. Raises ``SetupError`` if no Java can be
     used.
     """
     on_path = shutil.which("java", path=environ.get("PATH"))
@@ -102,7 +103,7 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if ``home`` has a bin/java; a new set-up of .venv deletes a Java inside it."""
+    """Return True if ``home`` has a bin/java. A Java in .venv is deleted when .venv is rebuilt."""
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 

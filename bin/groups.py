@@ -39,7 +39,7 @@ class Group:
     """
     waits: bool = False
     """True if the tests wait so often that they are faster with one process more than the machine
-    has CPUs. A group that runs beside other groups has no such process.
+    has CPUs. A group that runs beside other groups gets no extra process.
     """
     is_aside: bool = False
     """True if the group runs at the same time as the remaining groups, because its tests wait for
@@ -52,7 +52,9 @@ class Group:
     tests_of: str = ""
     """The group whose tests this group runs again; empty for a group with its own tests."""
     if_named: tuple[str, ...] = ()
-    """Further groups; this group also runs those of their tests that the command line names."""
+    """Further groups. If the command line names tests of these groups, this group runs those tests,
+    too.
+    """
 
     @property
     def folder(self) -> str:

@@ -1,7 +1,7 @@
 """Builds the Java programs of tests/java, with the released jars from Maven.
 
-As a script it prints, as JSON, the path of ``java`` and the class path with which to start a
-program: the metastore if the argument is ``metastore``, otherwise the peer.
+The argument of the script is ``peer`` (the default) or ``metastore``. The script prints, as JSON,
+the path of ``java`` and the class path that start this program.
 """
 
 from __future__ import annotations

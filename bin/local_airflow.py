@@ -1,5 +1,6 @@
-"""A complete Airflow on this machine, with SQLite, on loopback only; it ends with its ``with``
-block.
+"""A complete Airflow on this machine, with SQLite, on loopback only.
+
+It runs until its ``with`` block ends.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class LocalAirflow:
     def __init__(
         self, home: Path, dags: Path, *, settings: Mapping[str, str], folder: Path | None = None
     ) -> None:
-        """``folder`` is the working directory of all processes, in which relative paths of tasks
-        begin; None for that of this process.
+        """``folder`` is the working directory of all processes, so relative paths in tasks begin
+        there. None for the working directory of this process.
         """
         self.home = home
         self._folder = folder
@@ -117,7 +118,9 @@ class LocalAirflow:
             )
 
     def _end(self) -> None:
-        """End the components and their child processes. A task has its own process group."""
+        """End the components and their child processes, also those in another process
+        group, such as tasks.
+        """
         if not self._components:
             return
         with _undisturbed():

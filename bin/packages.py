@@ -1,7 +1,7 @@
 """Fills a virtual environment with exactly the pinned packages, also after an interruption.
 
-``stamp.json`` in the environment lists the complete parts. It is written after the work, so an
-environment without a stamp is incomplete and is built again.
+``stamp.json`` (the stamp) lists the complete parts of the environment, such as the packages. It is
+written after the work, so an environment without a stamp is incomplete and is built again.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def packages_digest(environment: Environment) -> str:
 
 
 def ask_python(environment: Environment) -> str:
-    """Return the version and the base of the environment's own Python; empty if it does not run."""
+    """Return the version and base prefix of the environment's Python; empty if it does not run."""
     question = "import sys; print(sys.version, sys.base_prefix, sep='\\n')"
     command = [str(environment.python), "-I", "-S", "-c", question]
     try:

@@ -13,9 +13,7 @@ from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
-    """Only this process got a signal to end, not all processes of the terminal, so its steps got
-    none.
-    """
+    """This process got SIGTERM or SIGHUP. Its steps did not get the signal."""
 
 
 def listen() -> None:

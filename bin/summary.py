@@ -47,8 +47,8 @@ class StepResult:
 
 
 def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> StepResult:
-    """Return the result of a pytest run from its report. A run that has failed without a failed
-    test in its report counts one failure.
+    """Return the result of a pytest run from its report. If the run has failed, but its report
+    has no failed test, the result counts one failure.
     """
     cases = read_cases(report)
     failing = [case for case in cases if is_failing(case)]

@@ -128,10 +128,11 @@ def run_groups(request: Request, folder: Path, results: list[StepResult]) -> Non
 
 
 def _taken_aside(aside: Sequence[Group], rest: deque[Group]) -> Iterator[Group]:
-    """Yield ``aside``, then the groups of ``rest`` that the run has not begun, the last one first.
+    """Yield the groups of ``aside``. Then take the last group from ``rest`` and yield it, until
+    ``rest`` is empty.
 
-    Nothing of ``rest`` is yielded if ``aside`` is empty, or if ``rest`` still has the group
-    ``compat``, which needs environments of its own.
+    If ``aside`` is empty, or ``rest`` still has the group ``compat``, take no group from ``rest``:
+    ``compat`` needs environments of its own.
     """
     yield from aside
     while aside and COMPAT not in rest and (group := _take(rest.pop)):
@@ -172,7 +173,7 @@ def types() -> list[str]:
 def run_gate(request: Request) -> list[StepResult]:
     """Check formatting, lint and structure; run every step, so that one run shows all failures.
 
-    Checks that a group of the request makes later are left out: ``unit`` runs the tests of the
+    Leave out the checks that the requested groups repeat: ``unit`` runs the tests of the
     structure, and each group collects its own tests.
     """
     ruff = str(Path(sys.executable).parent / "ruff")
@@ -225,8 +226,9 @@ def run_tests(
     report: Path,
     other: packages.Environment | None = None,
 ) -> StepResult:
-    """Run the tests of one group, or only the named ones, with pytest; ``other`` is the environment
-    of the tests, None for that of this process.
+    """Run the tests of one group with pytest, or only the requested ones.
+
+    The tests run in the environment ``other``; None means the environment of this process.
     """
     command = group_command(group, request, report, other)
     code, seconds = stream(group.name, command, environ_of(other))

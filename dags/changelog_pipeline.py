@@ -5,12 +5,15 @@ Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, 
 a ``changelog-producer`` (``lookup`` needs compactions, too); a triggerer runs. The connection
 ``lake_default`` names the warehouse. The first run creates ``shop.item_totals``.
 
-The idea: a run reads from the position of this DAG's consumer up to the newest snapshot of its
-events, and moves the consumer when the totals are published. Airflow may give several events to
-one run, or an older event to a later run; still no change is read twice or missed. The commit of
-the totals has the position in its identity: if a run ends between this commit and the move of the
-consumer, a retry or a later run continues after it. Overwrites are left out of the changes, so
-after an overwrite, as by a cleared ingest, the totals of all rows replace those of the changes.
+The idea: a run reads from the position of this DAG's consumer up to the newest snapshot in the
+run's events. It publishes the totals, and then moves the consumer. Airflow may give several events
+to one run, or an older event to a later run; still each change is counted once. The identity of
+the totals' commit contains the position. So if a run dies after the commit, before it has moved the
+consumer, a retry or a later run continues after that commit.
+
+The changes do not contain overwrites, such as the one of a cleared ingest task. After an overwrite
+the run adds up all rows of ``shop.orders``, and replaces the totals. With ``lookup`` or
+``full-compaction`` it fails instead, and the log names the next step.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def open_totals() -> Any:
 
 
 def all_rows(table: Any, position: Any) -> Any:
-    """Read the rows at a position in the form of changes."""
+    """Return all rows at a position, each as an inserted row."""
     import pyarrow as pa
 
     rows = table.scan(snapshot=position).to_arrow()
@@ -128,7 +131,7 @@ with DAG(
                 f"{ORDERS} has an overwrite after position {after}, and no changelog has its "
                 "changes, so the totals were not changed. If it is an expiry of partitions or a "
                 "rescale, set FOLLOWS_OVERWRITES = False in the file of this DAG. Otherwise, while "
-                f"nothing writes to {ORDERS}, compact it fully, replace the totals by those of all "
+                f"nothing writes to {ORDERS}, compact it fully, compute the totals again from all "
                 f"rows, and run: lake consumer set {ORDERS} {part.consumer} --next N, where N is "
                 "the number of the newest snapshot plus 1"
             )

@@ -4,12 +4,12 @@
 Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names the warehouse.
 Change ``TABLE`` and ``KEPT`` here.
 
-The idea: a deletion that cannot be undone is shown first. The question contains the numbers of a
-dry run. "Approve", even if it comes late, deletes at most as many snapshots, and at most as many
-changelogs, as the larger of the two numbers shown. "Reject", or no answer within a day, deletes
-nothing. Everything that a tag, a branch or a consumer needs is kept.
+The idea: a deletion that cannot be undone is shown first. The question contains the numbers of
+snapshots and of changelogs that a dry run found. The larger number is the limit: "Approve" deletes
+no more snapshots than that, and no more changelogs, even if it comes late. "Reject", or no answer
+within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
 
-``expire`` has no retries, because each attempt may delete that many snapshots. If it fails, do not
+``expire`` has no retries, because a retry could delete as many snapshots again. If it fails, do not
 clear it alone, but trigger another run of the DAG, which asks again.
 """
 

@@ -3,7 +3,7 @@
 
 Prerequisites: files such as ``incoming/berlin/2024-01-31/part-1.csv``, one folder for each shop,
 where the workers can read them. Their column ``dt`` is the day, the partition of the table. Change
-``SHOPS``, and ``incoming`` when triggering or here. The connection ``lake_default`` names the
+``SHOPS`` here, and ``incoming`` here or when triggering. The connection ``lake_default`` names the
 warehouse; without it, tables are in ``./warehouse``.
 
 The idea: writing files takes long, publishing them does not. A task for each shop stages its files,

@@ -47,7 +47,7 @@ def command_line_page(generated: str) -> str:
         "- `AGE`: a number with a unit (`s`, `min`, `h`, `d` or `w`), such as `'7 d'`",
         "- `TIME`: such as `'2024-01-31 10:00'`, in UTC unless it has a time zone",
         "- `POSITION`: a snapshot as its branch and number (in an Iceberg table its sequence",
-        "  number), such as `main/8`; for a Paimon table also only the number. In a [Mixed",
+        "  number), such as `main/8`. For a Paimon table the number alone is enough. In a [Mixed",
         "  table](../mixed-reading.md#positions) the state of both stores, such as `main/8.11`",
         "- `[--dry-run]`: only show what would be done",
         "- `--json`, after most commands: print one JSON array, for programs",

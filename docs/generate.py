@@ -141,9 +141,9 @@ def spark_options_page() -> str:
     """Return the page of the options of `format("lake")`."""
     lines = ['# Options of `format("lake")`', "", GENERATED, ""]
     lines += [
-        "Give these to a reader or writer of Spark as `option(name, value)`. An option that is not",
-        "listed, or has no effect where it is given, is refused, except Spark's own",
-        "`checkpointLocation` and `queryName`. [Tables on Spark](../spark.md) has examples.",
+        "Give these to a reader or writer of Spark as `option(name, value)`. Spark's own options",
+        "`checkpointLocation` and `queryName` are accepted, too. Any other option is refused, and",
+        "so is an option that would have no effect. [Tables on Spark](../spark.md) has examples.",
         "",
         "| option | for | meaning |",
         "|---|---|---|",

@@ -92,7 +92,8 @@ the snapshot to which its branch was set. It is null if there is no such snapsho
 on databases |
 | `previous_snapshot_id` | the snapshot before the first one that the job published; if the job \
 published none, the newest snapshot before the job. It is null if there is no such snapshot, for a \
-job on databases, and for an `ingest` that is a dry run or whose `checkpoint` has no new file |
+job on databases, for a dry run of `ingest`, and if `ingest` finds no new file for its \
+`checkpoint` |
 | `replayed` | true if an earlier attempt with the same \
 [commit identity](#keys-of-jobs-that-commit) had published the commit; for `analyze` of an Iceberg \
 table also if its newest snapshot had these statistics already |
@@ -111,9 +112,9 @@ table that the next run reads first |
 | 20 | conflicts with other writers: run the job again; with `read_snapshot`, first compute the \
 rows again |
 | 30 | wrong request: a retry cannot help |
-| 1 | any other error, failed checks, a [verdict](health.md) as bad as the key `fail_when` \
-or worse, or a result that cannot be written to `--result-uri`; if a part of the work \
-was done, the result describes that part |
+| 1 | any other error, failed checks, a [verdict](health.md) that `fail_when` does not allow, \
+or a result that cannot be written to `--result-uri`; if a part of the work was done, the result \
+describes that part |
 | 143 | stopped by SIGTERM, or because the parent process died; no result is written |
 
 ## Times and ages

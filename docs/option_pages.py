@@ -53,7 +53,7 @@ def options_page(generated: str) -> str:
         "- If the cell *default* is empty, the option is not set.",
         f"- A **compression** is, in {_compressions()}.",
         f"- An **aggregate function** is one of {', '.join(FUNCTION_NAMES)}. Newer",
-        "  releases of Paimon refuse count.",
+        "  releases of Paimon refuse the function `count`.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -101,13 +101,13 @@ def _meaning() -> list[str]:
     return [
         *("", "## Refused, operation by operation", ""),
         "These affect rows or give a guarantee, and this version does not implement them. The",
-        "operations of the last column are refused with the name of the option; all other",
-        "operations work:",
+        "operations of the last column are refused, and the error names the option. All other",
+        "operations work. The names of operations mean:",
         "",
         "- `read` reads the rows of a snapshot, and `changes` the changes between snapshots.",
-        "- `write` also updates and deletes rows.",
-        "- `compact` also rescales, and builds file indexes.",
-        "- `commit` commits without rows, such as to drop partitions, roll back or analyze.",
+        "- `write` adds, updates and deletes rows.",
+        "- `compact` compacts, rescales and builds file indexes.",
+        "- `commit` makes commits without rows, such as to drop partitions, roll back or analyze.",
         "- `expire` deletes snapshots, also in a rollback.",
         "- `tag` creates, replaces, renames or deletes tags.",
         "",
@@ -121,7 +121,7 @@ def _meaning() -> list[str]:
             for key, option in sorted(FOREIGN_OPTIONS.items())
             if option.kind is ForeignClass.MEANING
         ),
-        f"| any other that begins with one of these prefixes | {UNKNOWN_MEANING.says} "
+        f"| any unlisted key with a prefix named above | {UNKNOWN_MEANING.says} "
         f"| {_values(UNKNOWN_MEANING)} | {_refused(UNKNOWN_MEANING)} |",
     ]
 

@@ -60,9 +60,9 @@ class Environment:
         self.sleep_seconds(millis / 1000 * (1 + _JITTER * self.random_fraction()))
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
-        """Pickle ``SYSTEM`` by its name, and any other environment without ``is_given_up``.
+        """Pickle ``SYSTEM`` by its name, and any other environment by its attributes.
 
-        The executor stops remote work itself, so a task does not need ``is_given_up``.
+        ``is_given_up`` is left out, because the executor stops remote work itself.
         """
         if self == SYSTEM:
             return "SYSTEM"

@@ -69,20 +69,19 @@ class UnsupportedError(InvalidRequestError):
     """The request is valid, but this version of the library does not support it."""
 
     why: str | None = None
-    """Only the reason, for a message about several unsupported operations on one table.
+    """The reason alone, for a message about several unsupported operations on one table.
 
-    None if the reason is only in the whole message.
+    None if the error has only the whole message.
     """
     advice: str | None = None
-    """Only the next step, for a message about several unsupported operations on one table.
+    """The next step alone, for a message about several unsupported operations on one table.
 
-    None if the next step is only in the whole message.
+    None if the error has only the whole message.
     """
     lacks: str | None = None
-    """The reason without the table's location, if the format of the table lacks the operation; else
-    None.
+    """The reason without the table's location, set only if the table's format lacks the operation.
 
-    A run over many tables skips such a table.
+    A run over many tables then skips the table.
     """
 
 
@@ -132,8 +131,9 @@ class CommitUndecidableError(LakeError):
 
 
 class UnavailableError(LakeError):
-    """The storage or the catalog did not answer, or refused the request. The table may be
-    intact.
+    """The storage or the catalog did not answer, or refused the request.
+
+    This error does not mean that the table is damaged.
     """
 
     nothing_was_written: bool = False

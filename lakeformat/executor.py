@@ -135,7 +135,7 @@ def in_order(
     ``things``.
 
     The largest things are started first; ``size_of`` returns the size of a thing. A ``LakeError``
-    or ``OSError`` of ``read`` is raised here with its own class.
+    or ``OSError`` of ``read`` keeps its class when it is raised here.
     """
     units = [_SizedUnit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
     units.sort(key=lambda unit: -unit.bytes)

@@ -72,9 +72,7 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
-    """Raise ``UnsupportedError`` for a key that the format of the table lacks, before Spark
-    starts.
-    """
+    """Raise ``UnsupportedError``, before Spark starts, for a key that the table refuses."""
     refused = table.refused_arguments.get(JOB.operation, {})
     for advice, argument, is_given in (
         ("use engine 'python'", "executor", wanted.engine != "python"),

@@ -54,8 +54,8 @@ class CheckedArguments:
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
     _never_missing: ClassVar[tuple[str, ...]] = ("older_than", "overwrite", "read_snapshot")
-    """The arguments that must not be None if they are a template or the result of another task,
-    because their default would change the work of this task.
+    """The arguments whose template or task result must not give None. With None the task would use
+    the default of the argument, and do different work.
     """
     _before: Mapping[str, object] = MappingProxyType({})
     """The values of arguments before rendering, by name: templates, or references to results of
@@ -154,8 +154,7 @@ class CheckedArguments:
 
     @classmethod
     def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
-        """Raise ``LakeArgumentError`` for a value that has the right type but is wrong in every
-        combination with other arguments.
+        """Raise ``LakeArgumentError`` for a value that has the right type, but is wrong by itself.
 
         A value that is known only when the task runs is checked at that time.
         """

@@ -91,8 +91,8 @@ def _shown_name(operator: type[Any]) -> str:
 
 @cache
 def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
-    """Return the types of arguments by name: those that an operator and its base classes, up to and
-    including ``base``, declare.
+    """Return the types of an operator's arguments, by name. The arguments are those of its own
+    class and of the base classes up to and including ``base``.
     """
     classes = operator.__mro__[: operator.__mro__.index(base) + 1]
     return {

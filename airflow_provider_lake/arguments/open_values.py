@@ -60,8 +60,10 @@ def sources_of(value: Any) -> list[tuple[str, str]]:
 
 
 def rendered_texts(before: Any, value: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the text that each template in ``before`` has rendered to in ``value``, after its place
-    for a message: the key of its dict.
+    """Yield a pair for each template in ``before``: its place, and its rendered text in ``value``.
+
+    The place is a part of a message, such as `` in 'dt'`` for the key ``dt`` of a dict. It is empty
+    outside of a dict.
     """
     if isinstance(before, dict) and isinstance(value, dict):
         for key, each in before.items():

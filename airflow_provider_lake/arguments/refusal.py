@@ -40,7 +40,7 @@ _FRAMES = ("DataFrame", "Table", "RecordBatch", "Series")
 _UNITS = {"idle": " h"}
 """The unit that the advice adds to a number, by argument; other arguments need none."""
 _WITHOUT_AGE = ("as_of", "at_or_after", "running_since")
-"""Arguments for a time that take no age."""
+"""Arguments that take a time, but not an age such as ``"7 d"``."""
 _WHOLE_RESULT = "return_value"
 _DICT, _OF_STR = "{'name': 'value'}", {str: " of str"}
 _PARTITION = "{'dt': '2024-01-31'}"

@@ -59,10 +59,10 @@ def check_kinds(kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def counts(snapshot: TableSnapshot, kinds: Collection[str], *, changelog: bool) -> bool:
-    """Return True if the kind of the snapshot is in ``kinds``; with ``changelog`` return True if
-    the snapshot has changelog rows, and ignore ``kinds``.
+    """Return True if the kind of the snapshot is in ``kinds``.
 
-    A compaction of a table with ``changelog-producer`` publishes the changelog of earlier commits.
+    With ``changelog``, ignore ``kinds`` and return True if the snapshot has changelog rows. It may
+    be the snapshot of a compaction that publishes the changelog of earlier commits.
     """
     if changelog:
         return bool(snapshot.changelog_record_count)

@@ -111,9 +111,10 @@ def snapshot_range(
     acknowledges its range. If a watcher's event reports that the table was recreated, ``rewound``
     is True, too. Without this event, the next run of a recreated table is like a first run.
 
-    Raises ``LakeArgumentError`` for an invalid table name, and if ``table`` is None and the events
-    are of no table or of several. Raises ``AirflowFailException`` if the table does not exist, or
-    if the consumer's next snapshot has expired and no event reports a rollback.
+    Raises ``LakeArgumentError`` for an invalid table name. If ``table`` is None, it is also raised
+    if the run has no events of a lake table, or events of several tables. Raises
+    ``AirflowFailException`` if the table does not exist, or if the consumer's next snapshot has
+    expired and no event reports a rollback.
     """
     events = [*_events_of_run(context)]
     meant = _meant(table, lake_conn_id, events)
@@ -177,8 +178,8 @@ def _meant(
 ) -> TableAddress:
     """Return the table named ``table``; if None, the one table whose events started the run.
 
-    Raise ``LakeArgumentError`` for an invalid name, and if the events are of no table or of
-    several.
+    Raise ``LakeArgumentError`` for an invalid name. If ``table`` is None, raise it also if there is
+    no event, or if the events are of several tables.
     """
     if table is not None:
         try:
@@ -201,8 +202,8 @@ def _meant(
 
 
 def _default_consumer(table: Table, dag_id: str) -> str:
-    """Return the name of the DAG's consumer. A consumer with a long name, which earlier versions
-    could create in an object store, keeps its name.
+    """Return the name of the DAG's consumer. A long name is shortened, unless an earlier version
+    has already created the consumer with its full name.
     """
     name, full = consumer_name(dag_id), f"airflow.{dag_id}"
     if name != full and any(each.id == full for each in table.consumers.list()):

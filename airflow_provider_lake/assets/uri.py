@@ -179,8 +179,8 @@ def is_watched(uri: str) -> bool:
 def refuse_shortened(assets: Iterable[Any]) -> None:
     """Raise ``ValueError`` for the asset of a table if Airflow has dropped a part of its URI.
 
-    Airflow drops a fragment, a login and an empty query value before it calls ``sanitize_uri``. The
-    name of an asset without a given name is the URI as written, so the name still has these parts.
+    Airflow drops a fragment, a login and an empty query value before it calls ``sanitize_uri``. If
+    the DAG gives the asset no name, its name is the URI as written, and still has these parts.
     """
     for asset in assets:
         refuse_shortened(getattr(asset, "objects", ()))  # such as the assets of a condition

@@ -143,8 +143,8 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         return {"table": self.table}
 
     def _may_come(self) -> bool:
-        """Return True unless the table itself is missing: any other object that was not found may
-        exist in a retry.
+        """Return False if the table itself was not found. Return True for any other object that was
+        not found: it may exist in a retry.
         """
         return self._is_open
 

@@ -84,9 +84,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
     The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
     Spark DataFrame, or a list of dicts; or it yields pyarrow, pandas or polars objects. The
     function may have the arguments ``table`` and ``spark``; ``table`` is None if the table does not
-    exist yet. A retry finds the snapshot of its run and does not call the function again. A task
-    that is cleared after a success calls the function again: see ``on_clear``. The result and the
-    asset events are like those of ``LakeIngestOperator``.
+    exist yet. If an earlier attempt has published its commit, a retry does not call the function
+    again. A task that is cleared after a success calls the function again: see ``on_clear``. The
+    result and the asset events are like those of ``LakeIngestOperator``.
 
     :param kinds: the column with the kind of each row: ``+I``, ``-U``, ``+U`` or ``-D``. Not for
         Iceberg tables

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a connection is really absent. Airflow reports a connection as absent even if it
-exists and cannot be read.
+"""Checks that a connection is really absent. Airflow reports a connection as absent also if it
+exists but cannot be read.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def read_connection(connection: Connection) -> LakeConnection:
 
 
 def _mask_secrets(options: Mapping[str, str], said_secret: Mapping[str, Any]) -> None:
-    """Hide the values of secret options in logs. Of a URL also hide the password, which an error
-    may show alone.
+    """Hide the values of secret options in logs. If a value is a URL that contains a secret,
+    such as a password, hide this secret, too: an error may show it without the URL.
     """
     from lakeformat.storage.shown import carries_secret, secrets_in
     from lakeformat.types.secret_names import names_secret

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleared tasks: the first attempt after a recorded success does the work again.
+"""Cleared tasks: a task that is cleared after its success does the work again.
 
-A task that commits ends with a record of its success in the directory of the table. If the task is
-cleared, or its run is deleted and created again, the next attempt finds the record. Unless
-``on_clear`` is ``skip``, this attempt commits under the next identifier, so the work is done again.
+A task's commit has an identifier. A second commit with the same identifier publishes nothing. A
+retry keeps the identifier, so the commit of the task is published once.
 
-A retry after a failure finds no record. It keeps the identifier, so its commit is published once. A
-retry finds a record only if Airflow did not get the report of the success.
+At its end the task records its success in the directory of the table. If the task is cleared, or
+its run is deleted and created again, the next attempt finds the record. It commits with a new
+identifier, so the work is done again. With ``on_clear="skip"`` it keeps the result instead.
+
+A retry finds a record only if Airflow did not get the report of the success. It keeps the result.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class LakeRepeatedMixin(LakeJobMixin):
     """The part of an operator that distinguishes a cleared task from a retry."""
 
     publishes_once: ClassVar[bool] = False
-    """True if the work of the job is one commit, so that the task is done once this commit is
-    published.
+    """True if the work of the job is one commit: when this commit is published, the task has no
+    more work.
     """
     on_clear: OnClear | None = None
     """The choice for a task that is cleared after a success; None means ``redo``."""
@@ -53,7 +55,7 @@ class LakeRepeatedMixin(LakeJobMixin):
 
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt. A retry has the identity of the earlier
-        attempts. A cleared task that does its work again has the next identity.
+        attempts. A cleared task that does its work again has a new identity.
         """
         self._own_commit = self._identity_of_try(context)
         return self._own_commit
@@ -80,7 +82,7 @@ class LakeRepeatedMixin(LakeJobMixin):
 
     def _reason_to_keep(self, record: RunRecord, context: Context) -> str | None:
         """Return the reason why the task keeps the result of a recorded success and does nothing;
-        None if a clear asks for its work again.
+        None if the task was cleared and must do its work again.
         """
         if not self._is_cleared(record, context):
             return (
@@ -111,10 +113,10 @@ class LakeRepeatedMixin(LakeJobMixin):
         return bool(mark - (stock.retries or 0) >= record.attempt)
 
     def _recorded_result(self, request: JobRequest) -> JobResult | None:
-        """Return the result of the success that this attempt keeps, from its record. Return None if
-        the attempt keeps none, or if the job still finds the snapshot and so has a full report.
+        """Return the result of the success that this attempt keeps, if its snapshot is not found.
+        The job must not run then: without the snapshot it would commit again, or fail.
 
-        A job that does not find the snapshot would commit again, or fail.
+        In all other cases return None: the job runs, and returns its own result.
         """
         kept, commit = self._kept, self._own_commit
         if kept is None or kept.snapshot_id is None or commit is None or not self.publishes_once:
@@ -216,8 +218,8 @@ class LakeRepeatedMixin(LakeJobMixin):
             return None
 
     def _is_repeated(self) -> bool:
-        """Return True if a cleared task does its work again; False for a job that publishes
-        nothing, such as a dry run, or that itself records its finished input.
+        """Return True if a cleared task does its work again. Return False for a job that publishes
+        nothing, such as a dry run, and for a job that itself records which input it has finished.
         """
         return not getattr(self, "is_dry_run", False)
 
@@ -226,7 +228,7 @@ class LakeRepeatedMixin(LakeJobMixin):
         return False
 
     def _input(self) -> str | None:
-        """Return text that identifies input which can be used only once; None for other input."""
+        """Return text that identifies the input, if it can be published only once; else None."""
         return None
 
     def _tell(self, sentence: str) -> None:
@@ -249,8 +251,8 @@ def replaced_snapshot(table: Table, first: CommitId, *, is_first_try: bool) -> i
     """Return the number of the snapshot whose rows a redo of a task replaces; None if there is
     none. ``first`` is the identity of the task before any clear.
 
-    This may be a snapshot whose attempt ended before it recorded its success. In the first try of
-    a run nothing was published yet, so no snapshot is searched without a record.
+    If an attempt ended after its commit, but before it recorded its success, its snapshot is found
+    by the commit identity. In the first try of a run there was no such attempt.
     """
     record = table.find_run(first.user)
     if record is None:
@@ -320,8 +322,8 @@ def _is_of_another_run(record: RunRecord, context: Context) -> bool:
     """Return True if the recorded success is of a deleted run that had the same id.
 
     The new run has a later start, or fewer clears. But two runs of ``dag.test()`` for the same
-    logical date have the same start. Then the run is new if this attempt is not later than the
-    recorded one.
+    logical date have the same start. Then the run is new if the number of this attempt is not
+    higher than that of the recorded attempt.
     """
     run, clears = context["dag_run"], _clears_of(context)
     if clears is not None and record.clears is not None and clears < record.clears:

@@ -238,7 +238,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             return False
         self._supervised = folder
         if process.is_running:
-            _log.info("the task keeps its worker slot: the triggerer cannot see its process")
+            _log.info("the task keeps its worker slot: the triggerer cannot see the task's process")
         output = OutputLog(folder, JobOutput())
         with self._working_here():
             while process.is_running and folder.process == process:

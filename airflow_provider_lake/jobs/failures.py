@@ -4,16 +4,16 @@
 ==========================  ============================================================
 error of the library        the task
 ==========================  ============================================================
-``InvalidRequestError``     fails at once: a retry would send the same request; also if each of
-                            many tables raised it
+``InvalidRequestError``     fails at once: a retry would send the same request. A job on many
+                            tables raises it if every table refuses the request
 ``CorruptTableError``       fails at once: the table needs repair
 ``CommitUndecidableError``  fails at once: the snapshots that would decide have expired
 ``AlreadyExistsError``      fails at once: the name remains taken
 ``UnhealthyTableError``     fails at once: a retry would find the same health
 ``AccessDeniedError``       fails at once: the user of the task lacks a permission
 ``FailedChecksError``       fails at once: a retry would find the same rows
-``NotFoundError``           fails at once, unless the table exists and the task names what may
-                            still appear: files, a later snapshot
+``NotFoundError``           fails at once. It is retried only if the task names something that may
+                            still appear, such as files or a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
                             the snapshot it names is missing
 ``CommitConflictError``     fails at once if other commits conflict with ``read_snapshot``, or if
@@ -23,9 +23,9 @@ error of the library        the task
 any other ``LakeError``     fails, and is retried as set in the DAG
 ==========================  ============================================================
 
-An absent connection fails at once, too. Errors that are retried keep their class, with engine
-Spark as well, so that a ``retry_policy`` can distinguish ``lakeformat.CommitConflictError`` (plan
-again) from ``lakeformat.UnavailableError`` (wait).
+A task whose connection does not exist fails at once, too. Errors that are retried keep their class,
+with engine Spark as well. So a ``retry_policy`` can distinguish ``lakeformat.CommitConflictError``
+(plan again) from ``lakeformat.UnavailableError`` (wait).
 """
 
 from __future__ import annotations

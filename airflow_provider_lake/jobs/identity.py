@@ -187,8 +187,8 @@ def find_first_try(
     """Return a time not later than this task's first attempt, and the newest snapshot at the start
     of that attempt; each may be None.
 
-    The time is the start of the DAG run; if Airflow does not keep that start, the time of the first
-    attempt. The first attempt stores both in the task's state store, which outlives retries and
+    The time is the start of the DAG run. If that is unknown, it is the time of the first attempt.
+    The first attempt stores time and snapshot in the task's state store, which outlives retries and
     clears; later attempts read them there. ``head`` returns the identity of the newest snapshot.
     ``subject`` is the table or database. After a deferral, ``is_resumed`` is True: then the task
     may have committed already, so nothing is stored.

@@ -291,7 +291,7 @@ class LakeJobMixin(CheckedArguments):
     @contextmanager
     def _reporting_failures(self) -> Iterator[None]:
         """Call the functions in ``on_report`` if the block raises an error that has a result, such
-        as that of failed checks. The error is raised in any case.
+        as ``FailedChecksError``. The error is raised in any case.
         """
         try:
             yield

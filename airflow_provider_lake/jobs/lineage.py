@@ -26,9 +26,10 @@ class LakeLineageMixin:
 
     A task on several tables has ``table=None``, and reports no lineage.
 
-    Only Airflow's OpenLineage provider calls these methods. The provider may not be installed, so
-    the methods import it, and this module does not. A table that does not exist yet is reported
-    without facets.
+    A table that does not exist yet is reported without facets.
+
+    Only Airflow's OpenLineage provider calls these methods. It may not be installed, so it is
+    imported inside functions, not at the top of the module.
     """
 
     if TYPE_CHECKING:

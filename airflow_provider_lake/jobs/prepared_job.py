@@ -105,12 +105,14 @@ def prepare_job(
     result_folder: str | None = None,
     is_driver_elsewhere: bool = False,
 ) -> PreparedJob:
-    """Return the job, with its private files in the directory ``folder``, which only its owner can
-    read.
+    """Return the job, with its private files in ``folder``. Only the owner of this directory can
+    read it.
 
-    ``name`` is the same for every attempt of a task, because a retry may find that the driver of
-    the first attempt still runs. Raises ``AirflowFailException`` if ``is_driver_elsewhere`` and the
-    request has secrets, or is too long for an argument.
+    ``name`` is part of the result file's name. It must be the same for every attempt of a task: a
+    retry may find that the process of an earlier attempt still runs, and then reads its result.
+
+    Raises ``AirflowFailException`` if ``is_driver_elsewhere`` and the request has secrets, or is
+    too long for an argument.
     """
     given = given_keys(request)
     private = {key: given[key] for key in _TRAVELS if given.get(key)}

@@ -208,10 +208,10 @@ class SparkJob(DeferringJob):
         return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
-        """Submit the job and wait; return the failure of the driver, or None if it succeeds.
+        """Submit the job and wait. Return None if the driver succeeds; else return its failure.
 
-        Settings that SparkSubmitOperator refuses raise ``AirflowFailException``. A failure before
-        the start of spark-submit, or after a kill, is raised as well.
+        A failure before the start of spark-submit, or after a kill, is not returned but raised.
+        Raise ``AirflowFailException`` for settings that SparkSubmitOperator refuses.
         """
         try:
             submission.submit_and_wait(context)

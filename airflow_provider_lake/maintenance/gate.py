@@ -27,8 +27,9 @@ def due_compaction(
 ) -> dict[str, Any] | None:
     """Return the numbers of files and bytes that a compaction of a table would read.
 
-    Return None, with the reason in the log, for fewer than ``min_files`` files, more than
-    ``max_bytes`` bytes, and a missing table. Raises ``LakeArgumentError`` for limits below 1.
+    Log the reason and return None if it would read fewer than ``min_files`` files or more than
+    ``max_bytes`` bytes, or if the table is missing. Raises ``LakeArgumentError`` for limits
+    below 1.
     """
     from lakeformat import NotFoundError
     from lakeformat.types.byte_size import size

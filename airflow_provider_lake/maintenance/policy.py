@@ -247,7 +247,7 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
     settings = {key: merged[key] for key in _SETTINGS if key in merged}
     if "schedule" not in settings:
         raise PolicyError(
-            f"{name} has no schedule: set one for the table, its database or defaults"
+            f"{name} has no schedule: set one for the table, for its database, or in defaults"
         )
     steps, gate = read_steps(
         name, {step: merged[step] for step in STEPS if not omitted.get(step, True)}
@@ -278,9 +278,11 @@ def _bytes(text: str) -> int:
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
-    """Return the arguments of a step: those in ``value`` replace those in ``before``. ``true`` and
-    ``false`` keep ``before``. For a setting that is not a step, return ``value``. Raise
-    ``PolicyError`` for an unknown argument.
+    """Return the arguments of a step: those in ``value`` replace those in ``before``. The values
+    ``true`` and ``false`` only switch the step on or off, so they do not change its arguments.
+
+    For a setting that is not a step, return ``value``. Raise ``PolicyError`` for an unknown
+    argument.
     """
     if key not in STEPS:
         return value

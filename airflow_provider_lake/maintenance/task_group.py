@@ -35,8 +35,7 @@ _OPERATORS = {
 
 
 _SORTING = ("sort", "zorder")
-"""Strategies that rewrite the same files as ``minor`` and sort their rows, so that the gate counts
-files as for ``minor``.
+"""Strategies that sort rows and rewrite the same files as ``minor``. The gate counts these files.
 """
 
 
@@ -45,8 +44,8 @@ class LakeMaintenanceTaskGroup(TaskGroup):
     snapshots, delete orphan files, analyze; in this order.
 
     Only the given steps run. A step that is skipped, by the gate or because it has nothing to do,
-    does not stop later steps. Orphan files are only listed unless the step has ``"dry_run":
-    False``.
+    does not stop later steps. By default orphan files are only listed. To delete them, give the
+    step ``remove_orphans`` the argument ``"dry_run": False``.
 
     :param table: the table, ``database.table``
     :param steps: the steps, each with the arguments of its operator: ``{"compact": {"strategy":

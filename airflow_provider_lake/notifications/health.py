@@ -30,11 +30,13 @@ _NO_TABLE = "its table is unknown: give LakeHealthNotifier the argument table"
 class LakeHealthNotifier(BaseNotifier):
     """Reads the health of a table, and sends it through another notifier.
 
-    Templates of the other notifier may use ``{{ lake_health.sentence }}``: the task or the missed
-    deadline, the table, its verdict, its score, and reasons with advice. ``lake_health`` also has
-    the members ``occasion``, ``table``, ``verdict``, ``score`` and ``reasons``. If the health
-    cannot be read, the notification is still sent: the sentence has the reason, ``verdict`` is
-    ``unknown``, ``score`` is None, and ``reasons`` is empty.
+    Templates of the other notifier may use ``{{ lake_health.sentence }}``. This sentence names the
+    occasion (the task, the DAG run or the missed deadline) and the table, and has the verdict, the
+    score, and reasons with advice. ``lake_health`` also has the members ``occasion``, ``table``,
+    ``verdict``, ``score`` and ``reasons``.
+
+    If the health cannot be read, the notification is still sent: the sentence has the reason,
+    ``verdict`` is ``unknown``, ``score`` is None, and ``reasons`` is empty.
 
     :param notifier: the other notifier, such as ``SmtpNotifier(to=..., subject="{{
         lake_health.sentence }}")``. For a deadline alert: the path of the class, because Airflow

@@ -55,7 +55,7 @@ def table_health(table: str, lake_conn_id: str | None) -> dict[str, Any]:
 
 def unknown_health(finding: str) -> dict[str, Any]:
     """Return the values for a table whose health cannot be read: verdict ``unknown``, no score and
-    no reasons. A template that uses a missing member would fail.
+    no reasons. All members are present, because a missing one could make a template fail.
     """
     return {"verdict": "unknown", "score": None, "reasons": [], "finding": finding}
 

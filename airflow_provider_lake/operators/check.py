@@ -47,8 +47,9 @@ class LakeCheckOperator(LakeJobOperator):
     :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
         rows the commit will replace; ``unique`` ignores these rows. Default: None. In a cleared run
         the default is the snapshot that the ``LakeCommitOperator`` after this task published before
-        the clear, unless that operator has ``on_clear="force"``. A mapped operator is found only if
-        its ``expand`` has one argument: the results of this task, also through other such tasks
+        the clear, unless that operator has ``on_clear="force"``. If that operator is mapped, it is
+        found only if its ``expand`` has one argument: the results of this task, or of a task
+        between the two that is mapped in the same way
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit
@@ -158,11 +159,12 @@ class LakeCheckOperator(LakeJobOperator):
         )
 
     def _commit_after(self) -> Any:
-        """Return the ``LakeCommitOperator`` after this task that publishes the checked rows; None
-        if there is none, or if several tasks or map indexes may be meant.
+        """Return the ``LakeCommitOperator`` after this task that publishes the checked rows. Return
+        None if there is none, or if it is not clear which task or map index publishes them.
 
-        Candidates are the operators after this task that use its result, or the staged results that
-        it checks. If there are none, all after this task are candidates. The nearest one is meant.
+        Candidates are the operators that use this task's result, or the staged results that this
+        task checks. If there are none, every ``LakeCommitOperator`` after this task is a candidate.
+        The nearest candidate is returned.
         """
         tables = self.table, self._before.get("table", self.table)
         after = {
@@ -242,8 +244,8 @@ def _commit_arguments(task: Any) -> Mapping[str, Any]:
 
 
 def _mapped_arguments(task: Any) -> dict[str, Any]:
-    """Return the arguments in ``expand`` of a task; empty if it is not mapped, or by
-    ``expand_kwargs``.
+    """Return the arguments in ``expand`` of a task; empty if the task is not mapped, or is mapped
+    with ``expand_kwargs``.
     """
     given = getattr(task, "op_kwargs_expand_input", None) or getattr(task, "expand_input", None)
     lists = getattr(given, "value", None)

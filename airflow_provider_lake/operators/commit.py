@@ -22,7 +22,7 @@ class LakeCommitOperator(LakeJobOperator):
     """Publishes staged results in one snapshot, once per DAG run.
 
     Give it ``ingest.output["staged"]`` of each ``LakeIngestOperator(stage=True)``. The rows of all
-    these tasks become visible at once, or none.
+    these tasks become visible together: a reader sees all of them, or none.
 
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
@@ -58,11 +58,11 @@ class LakeCommitOperator(LakeJobOperator):
                 raise
 
     def _refuse_other_results(self, reason: InvalidRequestError) -> None:
-        """Raise ``InvalidRequestError``, with the next step, if this task has published other
-        staged results before.
+        """Raise ``InvalidRequestError``, with advice, if this task has published other staged
+        results before.
 
-        If the task ended before it recorded that commit, the commit is recorded now. Then a clear
-        of the task publishes the new results in the next commit.
+        If that commit was not recorded, record it now. After that, a user can clear the task to
+        publish the new results.
         """
         from lakeformat import InvalidRequestError, RunRecord
 

@@ -36,7 +36,7 @@ class LakeCompactOperator(LakeJobOperator):
         columns: only files that may have rows that meet it are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
-        table name only columns by which it is partitioned without a transform
+        table, give only partition columns without a transform
     :param idle: only partitions whose newest file is older than this, such as ``"1 h"``; these are
         compacted as with the strategy ``full``. Only for Paimon tables
     :param buckets: only these buckets of each partition. Only for Paimon tables

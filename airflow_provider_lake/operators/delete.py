@@ -22,14 +22,13 @@ class LakeDeleteOperator(LakeJobOperator):
 
     :param where: a SQL condition on any columns, which selects the rows, such as ``"id = 7 AND note
         IS NULL"``; ``"TRUE"`` selects all rows
-    :param read_snapshot: for Paimon tables with a primary key, with ``conflict``: the position at
-        which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
-        state, and a row whose key other commits have changed since is kept. Default: the newest
-        snapshot
-    :param conflict: ``transaction-order``; required with ``read_snapshot``, unless the table option
-        ``write.conflict`` has this value. A Mixed table always uses ``transaction-order`` and
-        refuses ``read_snapshot``: its rows are searched in the state at the start of the work. An
-        Iceberg table refuses both arguments
+    :param read_snapshot: for Paimon tables with a primary key: the position at which an earlier
+        task read the table, such as ``"main/7"``. The rows are searched in this state. A row
+        that other commits have changed since then is kept. Default: the newest snapshot
+    :param conflict: the only value is ``transaction-order``. It is required with ``read_snapshot``,
+        unless the table option ``write.conflict`` has this value. A Mixed table always uses
+        ``transaction-order`` and refuses ``read_snapshot``: its rows are searched in the state at
+        the start of the work. An Iceberg table refuses both arguments
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` deletes again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

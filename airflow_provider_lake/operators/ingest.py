@@ -55,13 +55,14 @@ class LakeIngestOperator(LakeJobOperator):
 
     A retry finds the snapshot that its run has published, and publishes nothing twice. It fails if
     that snapshot may have expired. A task that is cleared after a success does its work again: see
-    ``on_clear``. With ``checkpoint`` or ``source_table`` it reads only what is new.
+    ``on_clear``. With ``checkpoint`` or ``source_table`` a cleared task reads only what it has not
+    read before.
 
     :param source: path, URI or glob of files. Files whose name begins with ``.`` or ``_`` are
         ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
-        Change messages, also one per line, need their format here. For them the task upserts and
-        deletes rows, adds new columns and widens types
+        For change messages, one per line, name their format, such as ``debezium-json``. The task
+        then upserts and deletes rows, adds new columns and widens types
     :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
     :param quote: of CSV files: the character around values that hold a delimiter or a line break;
@@ -130,8 +131,8 @@ class LakeIngestOperator(LakeJobOperator):
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param dry_run: only show the files, the columns of a new table, and the changes of an existing
         table that ``on_schema_change`` allows. Values are not checked
-    :param stage: only write the data files; ``LakeCommitOperator`` publishes them later. ``staged``
-        in the result is their address for that operator. Not for Mixed tables
+    :param stage: only write the data files. ``LakeCommitOperator`` publishes them later; give it
+        the address ``staged`` from the result. Not for Mixed tables
     :param ingest_again: ingest all files of ``source`` in every run. Default: skip files that
         earlier runs of the task have ingested, if the task only adds rows
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
@@ -247,8 +248,8 @@ class LakeIngestOperator(LakeJobOperator):
             self._check_ingest_again()
         if self.on_clear is not None and self.checkpoint is not None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: leave out 'on_clear' with 'checkpoint': files that are in "
-                "the checkpoint are not ingested again, cleared or not"
+                f"task {self.task_id!r}: argument 'on_clear' has no effect with 'checkpoint': even "
+                "a cleared task ingests no file of the checkpoint again. Leave out one of the two"
             )
 
     def _check_ingest_again(self) -> None:
@@ -260,20 +261,21 @@ class LakeIngestOperator(LakeJobOperator):
             )
         if self.checkpoint is not None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: leave out 'ingest_again' with 'checkpoint': files that "
-                "are in the checkpoint are not ingested again. To ingest all files in every run, "
-                "leave out 'checkpoint'"
+                f"task {self.task_id!r}: argument 'ingest_again' has no effect with 'checkpoint': "
+                "no file of the checkpoint is ingested again. To ingest all files in every run, "
+                "leave out 'checkpoint'; otherwise leave out 'ingest_again'"
             )
         for name in ("overwrite", "upsert_by", "stage"):
             if getattr(self, name):
                 raise LakeArgumentError(
-                    f"task {self.task_id!r}: leave out 'ingest_again' with {name!r}: with {name!r} "
-                    "a task ingests all files in every run"
+                    f"task {self.task_id!r}: argument 'ingest_again' has no effect with {name!r}, "
+                    "which ingests all files in every run anyway: leave out 'ingest_again'"
                 )
 
     def _identity(self, context: Context) -> dict[str, object]:
-        """Return the commit identity. For files without a checkpoint or ``ingest_again``, also
-        return the names of task and run, under which the table records the ingested files.
+        """Return the commit identity. For ``source`` without ``checkpoint`` and without
+        ``ingest_again``, also return the names of the task and the run. The table records the
+        ingested files under these names.
         """
         keys = super()._identity(context)
         adds_files = self.source is not None and self.checkpoint is None

@@ -53,8 +53,9 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
         Airflow's setting ``[operators] default_deferrable``
 
     With engine ``spark`` every argument of Airflow's ``SparkSubmitOperator`` may be given, too:
-    ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on; each may be a template.
-    ``application`` replaces the path of the job's script, for example on a cluster.
+    ``conf``, ``packages``, ``driver_memory``, ``deploy_mode`` and so on. All but ``yarn_rm_auth``
+    may be templates. ``application`` replaces the path of the job's script, for example on a
+    cluster.
     """
 
     template_fields: Sequence[str] = (

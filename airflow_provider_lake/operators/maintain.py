@@ -36,7 +36,7 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     :param expire_consumers: delete consumers without progress since this time, or for this long,
         such as ``"2 d"``. The table option ``consumer.expiration-time`` of Paimon tables deletes
         consumers, too. Default: only the table option deletes consumers
-    :param fail_when: ``degraded``: fail if the verdict after the work is ``degraded`` or
+    :param fail_when: ``degraded``: fail if the health verdict after the work is ``degraded`` or
         ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
         verdict
     :param dry_run: only report what each step would do. ``fail_when`` is then refused

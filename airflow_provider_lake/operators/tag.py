@@ -38,8 +38,8 @@ class LakeTagOperator(LakeJobOperator):
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: also accept a tag at which a branch began, and a tag
         ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
-        more than 100 snapshots and changelogs, the second kind is refused nevertheless, because
-        expiries then need the tag. For an Iceberg table the argument has no effect
+        more than 100 snapshots and changelogs, a tag ``rollback-to-as-latest-…`` is refused even
+        with ``force``: expiries need it. For an Iceberg table the argument has no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 
@@ -84,8 +84,8 @@ class LakeTagOperator(LakeJobOperator):
         self._check_arguments()
 
     def _refuse_missing(self, name: str, before: object) -> None:
-        """Raise ``LakeArgumentError`` if the tag would be at the newest snapshot only because an
-        argument is None.
+        """Raise ``LakeArgumentError`` for an argument that became None when it was rendered. An
+        argument that selects the snapshot is refused only if the newest snapshot would get the tag.
         """
         has_origin = any(getattr(self, each) is not None for each in _ORIGINS)
         if name not in _ORIGINS or (self.action in ("create", "replace") and not has_origin):

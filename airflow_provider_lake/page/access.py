@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to the pages, because Airflow mounts a plugin's app without any check.
+"""Checks who may open the pages. Airflow itself mounts a plugin's app without any check.
 
 To see the snapshots of a task, a user needs the right to see the task and its XComs; to see a
 table, the right to read its connection. The auth manager checks both, as on Airflow's own pages.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Airflow's records of tasks and connections, read from its metadata database.
 
-The pages run in the API server and read that database as Airflow's own pages do. Over HTTP, a page
-would send requests to its own server.
+The pages run in the API server and read that database as Airflow's own pages do. With Airflow's
+REST API, the server would send requests to itself.
 """
 
 from __future__ import annotations

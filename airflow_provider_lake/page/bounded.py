@@ -12,8 +12,8 @@ from typing import TypeVar
 __all__ = ["AT_ONCE", "PATIENCE_SECONDS", "BusyError", "SlowError", "beside_the_loop"]
 
 AT_ONCE = 4
-"""The largest number of pages that read tables at the same time, so that a storage without an
-answer does not block the API server.
+"""The largest number of pages that read tables at the same time, so that a storage that does
+not answer does not block the API server.
 """
 PATIENCE_SECONDS = 20.0
 
@@ -34,8 +34,8 @@ async def beside_the_loop(work: Callable[[], T]) -> T:
     """Run ``work`` in a new thread, and return the result. Raise ``BusyError`` or ``SlowError`` if
     a limit is exceeded.
 
-    The thread is a daemon, which does not delay the end of the server: a storage that never answers
-    cannot be interrupted.
+    A storage that never answers blocks the thread forever. So the thread is a daemon, which does
+    not delay the end of the server.
     """
     if not _free.acquire(blocking=False):
         raise BusyError

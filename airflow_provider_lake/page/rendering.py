@@ -80,9 +80,10 @@ def _ago(millis: int, now_millis: int) -> str:
 
 
 def _age(seconds: float | None) -> str:
-    """Return words for the seconds since a commit, at least one second; ``never`` for None.
+    """Return words for the seconds since a commit; ``never`` for None.
 
-    The commit of a machine with a fast clock may seem to be in the future.
+    The shortest age is one second, also for a commit that seems to be in the future because the
+    clock of its machine is fast.
     """
     return "never" if seconds is None else f"{duration(max(int(seconds * 1000), 1000))} ago"
 

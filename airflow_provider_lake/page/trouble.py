@@ -13,7 +13,9 @@ __all__ = ["Trouble", "of_access", "trouble_of"]
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The text of an error page. ``happened`` may repeat a secret from the error."""
+    """The text of an error page. The template masks the secrets in ``happened`` that Airflow
+    knows.
+    """
 
     status: int
     title: str

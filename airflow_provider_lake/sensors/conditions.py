@@ -63,8 +63,9 @@ class SnapshotAdvanced:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the payload about all commits that meet the condition; None if there are none.
 
-        If ``after_snapshot`` is no longer in the history, the payload is about all rows. With
-        ``changelog``, raise ``UnsupportedError`` for a table without changelogs.
+        If ``after_snapshot`` is no longer in the history, return a payload about the newest commit,
+        with ``rewound`` true. With ``changelog``, raise ``UnsupportedError`` for a table without
+        changelogs.
         """
         if self.changelog:
             table.require("changelog")
@@ -268,8 +269,8 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
 
 
 def at_least(least: int, what: str, value: object) -> int:
-    """Return ``value``; raise ``ValueError``, which names the argument ``what``, unless it is a
-    whole number of at least ``least``.
+    """Return ``value`` if it is a whole number of at least ``least``; else raise ``ValueError``,
+    which names the argument ``what``.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"argument {what!r} must be a whole number from {least} on, got {value!r}")

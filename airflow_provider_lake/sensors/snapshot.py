@@ -24,7 +24,7 @@ class LakeSnapshotSensor(LakeTableSensor):
     """Waits until a table has a commit after a snapshot, or since a time; returns the facts of the
     new commits.
 
-    With neither, the sensor waits for the first commit. Compactions and statistics count only if
+    By default the sensor waits for the first commit. Compactions and statistics count only if
     ``kinds`` names them. If the table was recreated, or a rollback removed the snapshot or
     position, the sensor returns the facts of the newest commit, with ``rewound`` true.
 
@@ -35,8 +35,8 @@ class LakeSnapshotSensor(LakeTableSensor):
         unless it has a zone), or epoch milliseconds
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
         ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
-    :param changelog: count commits of any kind, but only if they published changelog rows. Only for
-        Paimon tables
+    :param changelog: report commits of any kind, but only those that published changelog rows.
+        Only for Paimon tables
     """
 
     def __init__(

@@ -48,10 +48,12 @@ class ClusterDriver(Protocol):
     """A driver that was submitted. Each method blocks for at most about ten seconds."""
 
     def state(self) -> DriverState:
-        """Return the state of the driver; raise ``UnreachableClusterError`` without an answer."""
+        """Return the driver's state. Raise ``UnreachableClusterError`` if the cluster does not
+        answer.
+        """
 
     def end(self) -> None:
-        """End the driver; raise ``UnreachableClusterError`` without an answer."""
+        """End the driver. Raise ``UnreachableClusterError`` if the cluster does not answer."""
 
 
 def driver_of(manager: Manager, driver: str, connection: Connection) -> ClusterDriver:

@@ -39,7 +39,7 @@ def spark_here(
 
 
 def _master(conn_id: str) -> str:
-    """Return the Spark master of a connection, after the checks of the hook for spark-submit.
+    """Return the Spark master of a connection, after ``LakeSparkSubmitHook`` has checked it.
 
     Raise ``AirflowFailException`` for a wrong connection, and for deploy mode ``cluster``, in which
     the driver is not this process.

@@ -33,9 +33,9 @@ _YARN, _KUBERNETES = 10, 20
 class LakeSparkSubmission(SparkSubmitOperator):
     """Submits as ``SparkSubmitOperator`` does, with the hook of this provider.
 
-    This operator is not a task of a DAG, and its arguments are already rendered.
-    ``SparkSubmitOperator`` decides by the master and the deploy mode: it waits for spark-submit, or
-    it follows a driver on the cluster, which a retry finds again.
+    This operator is not a task of a DAG, and its arguments are already rendered. Depending on the
+    master and the deploy mode, it waits for spark-submit or follows a driver on the cluster. A
+    retry of the task finds such a driver again.
     """
 
     _hook: LakeSparkSubmitHook | None
@@ -64,7 +64,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
 
     @property
     def was_begun(self) -> bool:
-        """True if the hook exists, so that it may have started a process."""
+        """True if the hook exists; only then may a process have been started."""
         return self._hook is not None
 
     @property

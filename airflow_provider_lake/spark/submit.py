@@ -127,8 +127,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         started.terminate(_GRACE_SECONDS)
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]
-        """Return the connection that was looked up before, because Airflow's lookup would hide a
-        failure.
+        """Return the connection that this hook was created with. Airflow would look the connection
+        up again, and hide a failure of this lookup.
         """
         return self._spark
 
@@ -137,8 +137,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return super()._resolve_connection()
 
     def _binary_of_connection(self) -> str:
-        """Return the absolute path of the connection's ``spark-binary``, else of ``spark-submit``,
-        because the PATH of a worker may differ from that of a shell.
+        """Return the path of the connection's ``spark-binary``; if there is none, the path of
+        ``spark-submit``.
         """
         named = self._spark.extra_dejson.get("spark-binary")
         found = shutil.which(named) if named and named != "spark-submit" else None
@@ -175,7 +175,9 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._start_yarn_application_status_tracking(application_id)
 
     def report_driver(self, driver: str) -> None:
-        """Report the application of YARN that a retry follows without reading its output."""
+        """Report the driver to the task, if it is an application of YARN. A retry does not run
+        spark-submit, so it cannot find the application's id in the output.
+        """
         if self._is_yarn:
             self._report_application(driver)
 

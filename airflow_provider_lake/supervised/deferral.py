@@ -70,8 +70,8 @@ class Deferral:
         self._asked = asked
 
     def rejoin(self) -> None:
-        """Defer the task if the process of an earlier attempt runs for the same request, or has
-        succeeded; otherwise return.
+        """Defer the task if the process of an earlier attempt had the same request, and still runs
+        or has succeeded. Otherwise return.
         """
         if not is_rejoinable(self.folder, self._asked):
             return

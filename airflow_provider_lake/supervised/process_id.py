@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The id of a process that no later process can have: its number and its start."""
+"""The id of a process: its number and its start. No later process has the same id."""
 
 from __future__ import annotations
 

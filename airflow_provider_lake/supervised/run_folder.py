@@ -11,7 +11,7 @@ file                content
 ``output``          the output of the command
 ``logged``          the number of bytes of the output that are in the task's log
 ``<name>.json``     the result of the job
-``ended``           the exit code of the command; the reason if the supervisor has ended it
+``ended``           the exit code of the command; if the supervisor ended it, the reason too
 ==================  ========================================================================
 
 All attempts of a task share the name of the directory. ``create`` and ``remove_of`` hold a lock, so

@@ -26,8 +26,9 @@ _DONE, _NOTHING_TO_DO = 0, 10
 
 
 def is_rejoinable(folder: RunFolder, asked: str) -> bool:
-    """Return True if the process in ``folder`` has the same request and runs, or has succeeded.
-    Return False if it was started before the last boot: no trigger could wait for it.
+    """Return True if the process in ``folder`` has the request of this attempt, and still runs or
+    has succeeded. Return False if it was started before the last boot: no trigger could wait for
+    it.
 
     ``asked`` is the digest of the request of this attempt.
     """

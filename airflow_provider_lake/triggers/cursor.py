@@ -29,8 +29,8 @@ class WatchedCommits:
 
 
 def read_cursor(kept: Any) -> Position | None:
-    """Return the position in ``kept``, also in the form of earlier releases; None if ``kept`` is
-    None or damaged.
+    """Return the position that is stored in ``kept``; None if ``kept`` is None or damaged. An
+    earlier release may have stored the position in another form, which is read, too.
     """
     from lakeformat import InvalidRequestError, Position
 
@@ -43,8 +43,8 @@ def read_cursor(kept: Any) -> Position | None:
 def at_no_snapshot(cursor: Position | None) -> Position:
     """Return the position of a watcher while its table has no snapshot.
 
-    A position that names a snapshot is returned unchanged: the table was recreated, and this
-    position shows that the next snapshots belong to another history.
+    If ``cursor`` has the identity of a snapshot, the table was recreated since then. ``cursor`` is
+    returned unchanged, because it shows that the next snapshots belong to another history.
     """
     from lakeformat import Position
 
@@ -55,7 +55,8 @@ def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send and the new position of the watcher. The event is None if no watched
-    commit is new. Commits that expired unseen cause an event, because they may have been watched.
+    commit is new. If commits expired before a check, an event is sent, because some of them may
+    have been of a watched kind.
 
     If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
     reports no older snapshot. After a rollback, the event is about all rows. If

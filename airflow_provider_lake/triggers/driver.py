@@ -24,8 +24,8 @@ __all__ = ["DRIVER_ENDED", "LakeDriverTrigger"]
 DRIVER_ENDED = "driver_ended"
 
 _MOST_FAILURES = 30
-"""The number of checks in a row without an answer after which the task fails; the cluster's manager
-may be restarting meanwhile.
+"""The cluster's manager may be restarting, so the task fails only after this number of checks in a
+row without an answer.
 """
 _log = logging.getLogger(__name__)
 
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 class LakeDriverTrigger(BaseTrigger):
     """Fires once, when the wait for a driver on a cluster is over.
 
-    The payload is ``{"status": "driver_ended", "failure": …}``. ``failure`` is None after a
-    success, and the reason after a failure, or if 30 checks in a row got no answer. If the trigger
-    has ended the driver at ``ends_at``, in epoch seconds, the payload is
+    The payload is ``{"status": "driver_ended", "failure": …}``. ``failure`` is None if the driver
+    succeeded. It is the reason if the driver failed, or if 30 checks in a row got no answer. If the
+    trigger has ended the driver at ``ends_at``, in epoch seconds, the payload is
     ``{"status": "timed_out"}``. The result of the driver is in the task's ``result_folder``.
     Addresses and credentials come from the connection, never from an argument.
     """

@@ -56,13 +56,13 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     :param lake_conn_id: connection of type ``lake``
     :param kinds: the kinds of commits that count: ``APPEND``, ``OVERWRITE``, ``COMPACT`` or
         ``ANALYZE``. Default: those that change rows, ``APPEND`` and ``OVERWRITE``
-    :param changelog: count commits of any kind, but only if they published changelog rows. Only for
-        Paimon tables
+    :param changelog: report commits of any kind, but only those that published changelog rows.
+        Only for Paimon tables
     :param after_snapshot: a snapshot number, or a position such as ``"main/7"``: report the commits
         after it. The argument has no effect once a position is stored
     :param poll_interval: the seconds between two checks
-    :param asset: the URI of the asset, which ``lake_asset`` sets, because Airflow cannot store the
-        position if two assets have an equal trigger
+    :param asset: the URI of the asset; ``lake_asset`` sets it. It makes the triggers of two assets
+        differ: Airflow cannot store the position of a trigger that two assets share
     """
 
     def __init__(

@@ -134,8 +134,8 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
     :param table: the table, ``database.table``
     :param after_snapshot: a snapshot number, or a position such as ``"main/7"``
     :param kinds: the kinds of commits that count. Default: ``APPEND`` and ``OVERWRITE``
-    :param changelog: count commits of any kind, but only if they published changelog rows. Only for
-        Paimon tables
+    :param changelog: wait for a commit of any kind, but only for one that published changelog rows.
+        Only for Paimon tables
     :param lake_conn_id: connection of type ``lake``
     :param poll_interval: the seconds between two checks
     """

@@ -26,8 +26,8 @@ PRODUCERS = {BASELINE: "none", "lookup": "lookup", "full-compaction": "full-comp
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write a table of which half of the rows are compacted; the other half is in new runs, whose
-    keys are random.
+    """Write a table. Half of its rows are compacted; the other half is in new runs with random
+    keys.
     """
     random = np.random.default_rng(SEED)
     catalog = lake.open_catalog(str(folder))

@@ -29,7 +29,7 @@ Work = Callable[[], int]
 
 
 def write_count(folder: Path, commits: int) -> None:
-    """Write the number of commits, which is the data of this question."""
+    """Write the number of commits to a file. This question needs no other data."""
     (folder / "commits").write_text(str(commits))
 
 

@@ -1,7 +1,8 @@
-"""Expires snapshots of two tables: one also keeps other snapshots and 100,000 files.
+"""Expires the same number of snapshots of two tables, a small one and a large one.
 
-Both expiries delete the same number of snapshots. Every snapshot has replaced the files of the
-snapshot before, so an expiry deletes data files, manifests and lists of each.
+The small table keeps one snapshot. The large table keeps as many snapshots as it loses, and 100,000
+more files. Each snapshot replaces the files of the snapshot before, so the data files, manifests
+and lists of each expired snapshot are deleted.
 """
 
 from __future__ import annotations

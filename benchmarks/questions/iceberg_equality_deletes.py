@@ -1,5 +1,5 @@
-"""Reads an Iceberg table with deletes of as many keys as it has rows; the table has about half of
-these keys.
+"""Reads an Iceberg table with as many equality deletes as rows. About half of the deletes match no
+row.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Write files of unsorted keys, and deletes of the same number of keys, about half of which are
-    in the table.
+    """Write data files of unsorted keys, and as many equality deletes as rows. About half of the
+    deletes match no row.
     """
     random, size = np.random.default_rng(7), rows // FILES
     keys = random.permutation(size * FILES)

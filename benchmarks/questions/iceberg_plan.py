@@ -52,8 +52,8 @@ def by_column(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
 
 
 def by_column_filtered(table: IcebergTable, _: Path) -> Callable[[], list[FileSplit]]:
-    """Return a function that plans with a condition on two columns of texts that every file may
-    meet.
+    """Return a function that plans with a condition on two text columns. The condition excludes no
+    file.
     """
     return lambda: table.scan(where="url >= '0' and referrer <= 'g'").splits()
 

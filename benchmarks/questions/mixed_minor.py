@@ -31,8 +31,8 @@ def _make(folder: Path, rows: int) -> None:
 
 
 def _files(rows: int, folder: Path) -> Callable[[], ReadBack]:
-    """Return a function that reads all files of both stores, and writes the rows of the table,
-    which were merged before, with pyarrow alone: the floor.
+    """Return a function that reads all files of both stores, then writes rows that are already
+    merged. It uses pyarrow alone and is the floor.
     """
     table = _pair(rows, folder)
     merged = table.scan().to_arrow().combine_chunks()
@@ -58,8 +58,8 @@ def _files(rows: int, folder: Path) -> Callable[[], ReadBack]:
 
 
 def _compact(rows: int, folder: Path) -> Callable[[], ReadBack]:
-    """Return a function that calls ``compact``, which includes the plan and the commit; it rewrites
-    all files, which are fragments.
+    """Return a function that calls ``compact``, which includes the plan and the commit. All files
+    are fragments, so all are rewritten.
     """
     table = _pair(rows, folder)
 

@@ -1,6 +1,7 @@
 """Writes unsorted rows to the change store of a Mixed table: inserts, and a delete of each key.
 
-The floor only writes files, with the level of compression of the change store.
+It is compared with a floor: pyarrow alone writes the same rows, at the compression level of the
+change store.
 """
 
 from __future__ import annotations

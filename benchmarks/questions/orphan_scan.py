@@ -126,8 +126,8 @@ def _open(folder: Path) -> TableHandle:
 
 
 def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """Return a function that keeps all names in columns, also the names in manifests, and compares
-    both at the end.
+    """Return a function that keeps all listed names and all names in manifests, and compares them
+    at the end.
     """
 
     def work() -> Found:
@@ -148,7 +148,7 @@ def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
 
 
 def scanning(handle: TableHandle, _: Path) -> Callable[[], Found]:
-    """Return a function that makes a dry run of a removal, which keeps numbers instead of names."""
+    """Return a function that calls ``remove_orphans``, which keeps hashes instead of names."""
 
     def work() -> Found:
         report = remove_orphans(handle, OrphanOptions(), dry_run=True)

@@ -57,7 +57,9 @@ def _write_plain(folder: Path, files: int) -> None:
 
 
 def _write_vectors(folder: Path, partitions: int) -> None:
-    """Write a table in which row 0 of each file is deleted, and in one file row 1, too."""
+    """Write a table with two snapshots. In the first one, row 0 of each file is deleted. The second
+    one also deletes row 1 of one file.
+    """
     handle = _started(folder)
     names = {
         day: [f"data-{day}-{number}.parquet" for number in range(FILES_OF_PARTITION)]

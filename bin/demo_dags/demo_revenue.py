@@ -26,7 +26,7 @@ with DAG(
 
     @task(outlets=[lake_asset(REVENUE)])
     def add_changes() -> dict[str, Any]:
-        """Add the changes that this DAG has not read yet, once."""
+        """Add the changes that this DAG has not read yet; a retry does not add them again."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -31,8 +31,8 @@ def alter_schema_of(
 
     The result is written to a new schema file, unless the changes have no effect. Changes that the
     published Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
-    A new ``changelog-producer`` raises ``InvalidRequestError`` if rows still wait for the changelog
-    of the old producer, and the new producer would not write it.
+    A change of ``changelog-producer`` raises ``InvalidRequestError`` if the changelog lacks rows
+    that only the old producer would still write to it.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:

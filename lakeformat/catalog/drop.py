@@ -158,8 +158,8 @@ def run_drop(
 
     The buckets in external paths are deleted first. If the storage can rename a directory, the
     directory of the table is then renamed to a hidden name, so that readers never see a part of it.
-    On other storages the schemas are deleted last: until then the directory is a table that can be
-    dropped again.
+    On other storages the schemas are deleted last: until then the table still exists, so that a
+    drop can be repeated after a crash.
     """
     for place, root in _outside(storage, plan):
         for bucket in _buckets_below(place, root, plan.partition_keys):
@@ -187,9 +187,9 @@ def _hide(
 
     Return None if an earlier attempt or another drop has already renamed the directory.
 
-    After the first rename, the directory is checked. If it has another table than the plan, or if
-    a table that was new in the plan has a snapshot, the rename is undone and
-    ``CommitConflictError`` is raised. No other drop deletes the directory without this check.
+    After the first rename, the directory is checked. If it does not have the planned table, or if
+    the plan is for a new table and this has a snapshot by now, the rename is undone and
+    ``CommitConflictError`` is raised. Another drop deletes the directory only after such a check.
     """
     if not (plan.identity or plan.is_new):  # nothing to check
         hidden = dropped_sibling(layout.root, new_id)

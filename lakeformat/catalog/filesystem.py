@@ -78,11 +78,11 @@ class FileSystemCatalog(Catalog):
     def repair(self, name: str | None = None) -> RepairReport:
         """Delete the hidden directories that interrupted drops left, and report their names.
 
-        ``name`` is a database; None repairs all databases. The report also names damaged tables:
-        the name of their directory, or of their database's directory, is not allowed.
+        ``name`` is a database; None repairs all databases. The report also lists the damaged
+        tables. These are tables whose own name, or whose database's name, is not allowed.
 
-        If ``name`` is a table ``database.table``, nothing is repaired: only check that the table
-        exists. A missing database or table raises ``NotFoundError``.
+        If ``name`` is a table ``database.table``, nothing is repaired. A missing database or table
+        raises ``NotFoundError``.
         """
         from lakeformat.catalog.repair_report import RepairReport
 
@@ -265,7 +265,9 @@ class FileSystemCatalog(Catalog):
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 
     def _is_half_moved(self, old: TableName, new: TableName) -> bool:
-        """Return True if an interrupted rename only has to delete what is left of the old table."""
+        """Return True if an interrupted rename has created the new table, but has not deleted all
+        files of the old one.
+        """
         storage, source, target = self._storage, self._layout(old), self._layout(new)
         return (
             mover(storage) is None

@@ -43,8 +43,8 @@ class Look:
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
     """The error of each table that could not be read; all other tables that exist are in
-    ``heads``. ``NotFoundError`` means that the table does not exist: the catalog, such as the file
-    of a SQL database, is missing.
+    ``heads``. ``NotFoundError`` means that the whole catalog is missing, such as the file of a SQL
+    database, and so the table, too.
     """
 
 

@@ -49,8 +49,8 @@ def checking_sibling(directory: str, identity: str, new_id: Callable[[], str]) -
     """Return a new path ``.checking-<identity>-<unique name>`` beside ``directory``.
 
     A drop renames the directory of the table to this path while it checks that the directory has
-    the table to drop. ``identity`` is the identity of this table; it is empty if only this drop can
-    check the table.
+    the table to drop. ``identity`` is the identity of this table. If it is empty, no other drop can
+    make this check.
     """
     return f"{directory.rpartition('/')[0]}/{_CHECKING}{identity}-{new_id()}"
 
@@ -101,9 +101,9 @@ def _is_checked(storage: Storage, checking: str) -> bool:
         return False  # its own drop has renamed it meanwhile
     if storage.directory_exists(checking):
         _log.warning(
-            "The directory %s is kept: a drop that is not finished moved a table there, and another"
-            " program may have created this table again. If no drop is running, rename the "
-            "directory to the name of the table, or delete it if you do not need its rows",
+            "The directory %s is kept: a drop that is not finished moved a table there, but it may "
+            "be a new table of the same name. If no drop is running, rename the directory to the "
+            "name of the table, or delete it if you do not need its rows",
             storage.uri(checking),
         )
     return False

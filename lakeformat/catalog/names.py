@@ -90,8 +90,8 @@ def _with_suffixes(name: str, database: str, table: str, suffixes: list[str]) ->
         branch = suffixes.pop(0).removeprefix(BRANCH_PREFIX)
     if len(suffixes) > 1:
         raise InvalidRequestError(
-            f"{name!r} is not a table name: '$branch_<branch>' or '$<system table>' may follow the "
-            "table, or both in this order"
+            f"{name!r} is not a table name: write '$branch_<branch>', '$<system table>', or both "
+            "in this order, after the name of the table"
         )
     return TableName(database, table, branch, suffixes[0] if suffixes else None)
 

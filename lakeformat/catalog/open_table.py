@@ -44,17 +44,16 @@ def open_table(
 ) -> Table | IcebergTable | MixedTable:
     """Open the table at a path or URI, without a catalog.
 
-    The files in the directory decide the format. For an Iceberg table, ``location`` may also be a
-    metadata file; otherwise the newest metadata file in its directory is read. The directory of the
-    base store of a Mixed table opens both stores as one table. A directory without a table raises
-    ``NotFoundError``; a table of another format raises ``UnsupportedError``, which names the
-    format.
+    The files in the directory decide the format. In the directory of an Iceberg table, the newest
+    metadata file is read; ``location`` may also be a metadata file. The directory of the base store
+    of a Mixed table opens both stores as one table. A directory without a table raises
+    ``NotFoundError``; a Delta or Hudi table raises ``UnsupportedError``.
 
     ``options`` are options of the storage, and ``metadata.iceberg.*`` for the catalogs in which a
     Paimon table is published.
 
-    ``external_roots`` lists directories outside of the table where its files may be. Default: none;
-    then files that the metadata names elsewhere are neither read nor deleted.
+    ``external_roots`` lists directories outside of the table where its files may be; by default
+    none. Files in any other directory are not read and not deleted.
     """
     said = require_options(options or None)  # [] and an empty text are no options
     published = {key: said[key] for key in said if str(key).startswith(PUBLISHED_PREFIX)}
@@ -149,9 +148,9 @@ def _require_not_renamed(storage: Storage, root: str, change: str, database: str
     name = f"{database}.{change.removesuffix(CHANGE_SUFFIX)}".removeprefix(".")
     raise UnsupportedError(
         f"{storage.uri(root)} is the directory of a Mixed table that a catalog has renamed: its "
-        f"base store names the change store {change!r}, but the change store {storage.uri(usual)} "
-        "is there, too, and only the catalog knows which one belongs to it. Open the table by its "
-        f"name in the catalog, {name!r}"
+        f"base store names the change store {change!r}, but the change store beside it is "
+        f"{storage.uri(usual)}. Only the catalog knows which of the two belongs to the table. Open "
+        f"the table by its name in the catalog, {name!r}"
     )
 
 

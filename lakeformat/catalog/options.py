@@ -75,8 +75,8 @@ class CatalogOptions:
         "lock.enabled",
         BOOLEAN,
         "true with jdbc for tables on a storage that cannot rename directories, else false",
-        "Commits of snapshots take the table's lock in the SQL database. Creating, altering, "
-        "renaming, dropping and repairing a table always take it.",
+        "If true, commits of snapshots take the table's lock in the SQL database. Creating, "
+        "altering, renaming, dropping and repairing a table always take it.",
     )
     lock_key_max_length = CatalogOption(
         "lock-key-max-length",
@@ -110,8 +110,8 @@ class CatalogOptions:
         EXTERNAL_ROOTS,
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
-        "Directories outside of a table that may have files of the table. Files elsewhere are "
-        "refused, even if a table's metadata names them.",
+        "Directories outside of a table in which files of the table are allowed. Files elsewhere "
+        "are refused, even if a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:

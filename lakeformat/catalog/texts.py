@@ -26,8 +26,8 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
 def require_options(given: object) -> dict[str, str]:
     """Return a copy of the options of a catalog or a storage; empty for None.
 
-    A name with an equals sign raises ``InvalidRequestError``, which does not show the rest of the
-    name: it may be a secret.
+    A name with an equals sign raises ``InvalidRequestError``. Its message leaves out the text after
+    the sign, which may be a secret.
     """
     said = require_mapping("options", given)
     for key in said:

@@ -75,10 +75,10 @@ def detach(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a Mixed table an Iceberg table with the same rows, and delete its change store, after a
+    """Make a Mixed table an Iceberg table with the same rows. The change store is deleted, after a
     question.
 
-    All changes must be merged, all batches must have ended, and the table must have no consumer.
+    All changes must be merged. The table must have no open batch and no consumer.
 
     An example: lake detach shop.orders --merge --yes
     """

@@ -119,7 +119,7 @@ def fast_forward(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move main to the newest snapshot of a branch, if main has no commit that the branch lacks.
+    """Move main to the newest snapshot of a branch. The branch must have all commits of main.
     Not for Mixed tables.
 
     An example: lake branch fast-forward shop.orders dev --dry-run

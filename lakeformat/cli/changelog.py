@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``lake changelog``: compacts files that the changelog of a table does not cover yet."""
+"""``lake changelog``: compacts files whose changes are not in the changelog of the table yet."""
 
 from __future__ import annotations
 

@@ -203,8 +203,8 @@ def goes_on_beside(
 ) -> bool:
     """Warn of every other program that compacts a table; return True if the compaction may start.
 
-    If there is such a program, a person at a terminal is asked, except with ``yes``. After the
-    answer no, ``declined`` is printed, and False is returned. A script continues.
+    If there is such a program, a person at a terminal is asked, except with ``yes``. If the person
+    declines, ``declined`` is printed, and False is returned. A script continues.
     """
     warnings = [
         copyable(context, other.warning, other.table) for other in others if other is not None

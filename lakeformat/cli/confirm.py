@@ -57,8 +57,8 @@ def plan_is_wanted(
 def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
     """Print ``warnings``, and return True if the command may continue.
 
-    If there are warnings, a person at a terminal is asked ``question``, except with ``yes``. After
-    the answer no, ``declined`` is printed, and False is returned. A script continues, because its
+    If there are warnings, a person at a terminal is asked ``question``, except with ``yes``. If the
+    person declines, ``declined`` is printed, and False is returned. A script continues, because its
     log has the warnings.
     """
     for warning in warnings:

@@ -25,7 +25,7 @@ _ADDRESS = re.compile(r" (?:[a-z]+ )?'?(?:[a-z][a-z0-9+.-]*:)?/")
 _WAREHOUSE = re.compile(r"[^`\n]* -w ")
 """The words from a command to the option of its warehouse."""
 _OF_NAMES = frozenset(("-w", "--format", "--metastore", "--uri"))
-"""The options with which a name is looked up; a command with a directory refuses most of them."""
+"""The options that are left out of a command with the directory of a table."""
 _SECRET = frozenset(
     ("credential", "credentials", "key", "passwd", "password", "sas", "secret", "token")
 )
@@ -46,7 +46,7 @@ class LakeCommand(TyperCommand):
     failed: ClassVar[typer.Context | None] = None
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; store the context before an error of the library is raised again."""
+        """Run the command; if it raises a ``LakeError``, store the context in ``failed``."""
         try:
             return super().invoke(ctx)
         except LakeError:
@@ -55,8 +55,9 @@ class LakeCommand(TyperCommand):
 
 
 def worded(context: typer.Context, text: str, table: str | None = None) -> str:
-    """Return a text of the library with options and commands that you can copy, instead of Python
-    arguments and calls; see ``copyable``.
+    """Return ``text`` with options and commands instead of Python arguments and calls.
+
+    Catalog options are added to the commands, as by ``copyable``.
     """
     return copyable(context, in_words_of_commands(text, context.find_root().command), table)
 
@@ -65,12 +66,12 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     """Return the text with catalog options added to its commands, so that you can copy and run
     them.
 
-    Options from the environment are left out. A secret is shown as ``…``. ``TABLE`` in the text
-    becomes the table that the user typed; the name of a database is not inserted.
+    Options from the environment are left out. A secret is shown as ``…``. If the user typed a
+    table, it replaces ``TABLE`` in the commands; a database does not.
 
     If the user typed the directory of the table, the directory also replaces the table's name
-    ``table`` in the text. A command with a directory gets no ``-w``, ``--format``, ``--metastore``
-    and ``--uri``.
+    ``table`` in the commands. The options ``-w``, ``--format``, ``--metastore`` and ``--uri`` are
+    not added to a command with a directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}

@@ -30,8 +30,8 @@ def end_batch(
     ended batch then fails.
 
     That commit raises LockUnavailableError. This command is for a batch that hangs, or whose lease
-    ends too late because the clock of its machine was wrong. It is not needed for a batch whose
-    process died: 60 seconds later the next batch or compaction ends it.
+    ends too late because the clock of its machine was wrong. If the process of a batch died, this
+    command is not needed: after 60 seconds the next batch or compaction ends the dead batch.
 
     An example: lake end-batch /data/warehouse/shop/orders
     """

@@ -107,8 +107,8 @@ def expire(
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
     always kept, and everything that a kept snapshot, a tag, a branch or a consumer needs. If an
-    expiry is interrupted, the next one deletes the rest; in Iceberg and Mixed tables `lake orphans
-    --remove` does.
+    expiry is interrupted, the next expiry deletes the rest. For an Iceberg or Mixed table, run
+    `lake orphans --remove` instead.
 
     For a database the output has one line for each table; --save FILE lists the files of all
     tables.

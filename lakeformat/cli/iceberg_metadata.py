@@ -66,7 +66,7 @@ def print_iceberg_metadata(
     snapshot: int | None,
     tag: str | None,
 ) -> None:
-    """Print the system table that ``command``, such as ``files``, shows of a table.
+    """Print a system table of ``table``: the one for ``command``, such as ``files``.
 
     With ``limit``, only the last ``limit`` rows are printed. If the format has no such table,
     ``UnsupportedError`` is raised; its message has advice.

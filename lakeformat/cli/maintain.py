@@ -93,11 +93,12 @@ def maintain(
 ) -> None:
     """Run all maintenance that a table, or each table of a database, needs.
 
-    Deletes expired partitions if 'partition.expiration-time' is set, and compacts buckets. Expires
-    all snapshots and changelogs beyond the table's retention. Deletes orphan files last changed at
-    least a day before the newest commit. For an Iceberg table, merges delete files, data files and
-    manifests, expires snapshots, and deletes orphan files older than three days. For a Mixed table,
-    merges changes, expires both stores, and deletes orphan files older than three days.
+    For a Paimon table, deletes expired partitions if 'partition.expiration-time' is set, compacts
+    buckets, expires all snapshots and changelogs beyond the table's retention, and deletes orphan
+    files last changed at least a day before the newest commit. For an Iceberg table, merges delete
+    files, data files and manifests, expires snapshots, and deletes orphan files older than three
+    days. For a Mixed table, merges changes, expires both stores, and deletes orphan files older
+    than three days.
 
     Run it at any time: a step that is not needed does nothing. Exit code: 0 healthy, or you
     answered no; 4 an obstacle remains, or a table of a database was skipped; 1 a step failed.

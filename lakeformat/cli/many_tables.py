@@ -100,8 +100,9 @@ def show_outcomes(
 ) -> None:
     """Print one line for each table: its report, its error, or the reason why it was skipped.
 
-    ``cells`` returns the values of a report: one for each key of ``columns``, and the text of the
-    last column, whose heading is ``heading``. If a table failed, the exit code is 1.
+    ``cells`` returns the values of a report by key: one for each of ``columns``, and the text of
+    the last column. ``heading`` is the heading of the last column. If a table failed, the exit code
+    is 1.
     """
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)

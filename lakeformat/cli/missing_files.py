@@ -140,9 +140,9 @@ def missing_manifests(
 
     While one is missing, reads fail. With --remove the files of the remaining manifests can be read
     again; the rows of the missing manifests are lost. In a table with a primary key, earlier rows
-    that these rows deleted or replaced appear again. `lake rollback` to an intact snapshot or tag
-    restores its rows, but loses the later commits. Without --remove nothing changes, and the exit
-    code is 1 if a manifest is missing.
+    that the lost rows deleted or replaced appear again. Instead of --remove, you can run
+    `lake rollback --cut-history` to an intact snapshot or tag; this deletes all newer snapshots.
+    Without --remove nothing changes, and the exit code is 1 if a manifest is missing.
 
     An example: lake missing-manifests shop.orders
     """

@@ -225,10 +225,10 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> None:
-    """Raise ``InvalidRequestError`` if the external paths of a Paimon table are not its own alone.
+    """Raise ``InvalidRequestError`` if another table may have files in the external paths of a
+    Paimon table.
 
-    Otherwise files of another table in these paths could be deleted as orphan files. A drop of the
-    table is refused for the same reason.
+    Its files could be deleted as orphan files. A drop is refused for the same reason.
     """
     if not isinstance(catalog, lake.Catalog):
         return  # the tables themselves refuse external paths

@@ -133,7 +133,7 @@ def expire(
 ) -> None:
     """Delete the rows of partitions that are too old. Only for Paimon tables.
 
-    `lake expire` deletes their files together with the earlier snapshots that need them. Check
+    The files are kept until `lake expire` deletes the earlier snapshots that need them. Check
     first: lake partition expire shop.orders --older-than '90 d' --dry-run
     """
     found = named_table(context, table)
@@ -171,8 +171,9 @@ def drop(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows of partitions, each named by some or all of its values, after a
-    question. Only for Paimon tables.
+    """Delete the rows of partitions, after a question. Only for Paimon tables.
+
+    Name the partitions by values of some or all partition columns.
 
     An example: lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
     """
@@ -220,8 +221,10 @@ def done(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Mark partitions as done, each named by all of its values, for jobs that wait until a day is
-    complete. Only for Paimon tables.
+    """Mark partitions as done, for jobs that wait until a partition is complete. Only for Paimon
+    tables.
+
+    Name each partition by its values of all partition columns.
 
     An example: lake partition done shop.orders dt=2024-01-31
     """

@@ -67,8 +67,8 @@ def plan(
     found: Any = named_table_of_any_format(context, table)
     if "plan_optimizing" not in found.operations:
         raise UnsupportedError(
-            f"{found.location} is not a Mixed table, so nothing is optimized: `lake compact "
-            f"{shlex.quote(table)} --dry-run` shows the plan of a compaction"
+            f"{found.location} has no optimizing plan, because it is not a Mixed table: "
+            f"`lake compact {shlex.quote(table)} --dry-run` shows the plan of a compaction"
         )
     planned = found.plan_optimizing(last_minor=time_of(last_minor), last_full=time_of(last_full))
     if as_json:

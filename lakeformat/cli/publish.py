@@ -48,13 +48,15 @@ def publish(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a Paimon table's newest snapshot as Iceberg metadata, after commits of other engines.
-    The table needs the option metadata.iceberg.storage, such as table-location.
+    """Publish the new snapshots of a Paimon table as Iceberg metadata, after commits of other
+    engines. The table needs the option metadata.iceberg.storage, such as table-location.
 
     Commits of this program publish without this command, unless the option iceberg.publish-mode is
-    async. With --check the exit code is 1 if the metadata is behind the table or names other files,
-    or if a reader of Iceberg fails or returns other rows. Known limits of a reader, such as that it
-    reads no deletion vectors, do not change the exit code.
+    async.
+
+    With --check the exit code is 1 if the metadata is behind the table, if it names wrong files or
+    lacks files, or if a reader of Iceberg fails or returns wrong rows. Known limits of a reader,
+    such as that it reads no deletion vectors, do not change the exit code.
 
     An example: lake publish shop.orders
     """

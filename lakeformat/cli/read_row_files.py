@@ -49,8 +49,9 @@ def read_rows(
 
 @contextmanager
 def _naming_messages(path: str) -> Iterator[None]:
-    """Extend an ``InvalidRequestError`` of the with block by advice to use the job ``ingest``, if
-    the file has change messages, such as Debezium's.
+    """Add advice to an ``InvalidRequestError`` if the file has change messages, such as Debezium's.
+
+    The advice is to use the job ``ingest``.
     """
     try:
         yield

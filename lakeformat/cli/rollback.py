@@ -68,7 +68,7 @@ def rollback(
         typer.Option(
             "--force",
             help="With --cut-history: continue even if this deletes tags of the newer snapshots, "
-            "or if a branch began at such a snapshot.",
+            "or if a branch began at one of these snapshots.",
         ),
     ] = False,
     dry_run: DryRun = False,

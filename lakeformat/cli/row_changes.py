@@ -108,8 +108,9 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """Return the new value of each column as text, or None for NULL. The texts are parsed later, as
-    in SQL.
+    """Return the new value of each column as text, or None for NULL.
+
+    A text is cast to the type of the column later, as in SQL.
 
     Raise ``InvalidRequestError`` if a column has two values, or if no column has a value.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SHOWN_ROWS = 100
-"""The number of rows that are printed as a table without --limit."""
+"""The most rows that a printed table has if --limit is not given."""
 
 ScannedTableArgument = Annotated[
     str,
@@ -162,8 +162,8 @@ def changes(
             help="delta: rows as they were written; changelog: rows of the changelog, in Iceberg "
             "and Mixed tables the changes of each commit; diff: difference of the two snapshots; "
             "auto: diff between two tags, else changelog, or delta if a Paimon table has no "
-            "changelog. Iceberg tables have appends instead of delta: only the rows of commits "
-            "that do nothing but add rows. Mixed tables have only auto and changelog.",
+            "changelog. Iceberg tables have appends instead of delta: the rows of commits that "
+            "only add rows. Mixed tables have only auto and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,
@@ -238,8 +238,10 @@ def _asked(limit: int | None, form: Form) -> int | None:
 
 
 def _window_end(table: Any, text: str) -> int | str | datetime:
-    """Return ``text`` as an int or a datetime. The name of a tag or of a branch of an Iceberg
-    table, even if it looks like a number, and any other text are returned unchanged.
+    """Return ``text`` as an int if it is a number, or as a datetime if it is a time.
+
+    Any other text is returned unchanged. So is the name of a tag, or of a branch of an Iceberg
+    table, even if it looks like a number or a time.
     """
     try:
         end = int(text) if text.isdecimal() else datetime.fromisoformat(text)

@@ -193,9 +193,9 @@ def delete_tags(
     """Delete tags. For a Paimon table, also delete the files that only these tags reference, after
     a question. Not for Mixed tables.
 
-    Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
-    an interrupted one. For an Iceberg table, the next expiry deletes the files that only these
-    tags referenced.
+    Files that a snapshot, another tag or a branch references are kept. If a deletion is
+    interrupted, the next deletion finishes it. For an Iceberg table, the next expiry deletes the
+    files that only these tags referenced.
 
     An example: lake tag delete shop.orders v1 v2 --dry-run
     """

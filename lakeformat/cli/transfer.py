@@ -97,8 +97,8 @@ def migrate(
         typer.Option(
             "--copy",
             help="Copy all files. Default: use files in place; the table then owns them. To use "
-            "files in place, write `lake --external-root DIRECTORY migrate`, and give this option "
-            "also to all later commands on the table.",
+            "files in place, write `lake --external-root DIRECTORY migrate`, and pass "
+            "--external-root also to all later commands on the table.",
         ),
     ] = False,
     dry_run: DryRun = False,
@@ -153,10 +153,11 @@ def clone(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a Paimon or Mixed table to another name or warehouse. Default: its newest snapshot.
+    """Copy a Paimon or Mixed table to another name or warehouse. By default, only the newest
+    snapshot is copied.
 
-    Of a Mixed table, the merged rows of one state become a new Mixed table. To resume an
-    interrupted clone, run the command again.
+    The copy of a Mixed table has the merged rows of one snapshot. To resume an interrupted clone,
+    run the command again.
 
     An example: lake clone shop.orders shop.orders --to s3://backup/warehouse --full
     """
@@ -193,8 +194,8 @@ def clone_database(
         typer.Option(
             "--as",
             metavar="DATABASE",
-            help="Name of the copy. A missing database is created; a dry run then fails instead. "
-            "Default: the same name.",
+            help="Name of the copy. If this database is missing, it is created, but a dry run "
+            "fails. Default: the same name.",
         ),
     ] = None,
     including: Annotated[

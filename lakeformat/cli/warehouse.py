@@ -157,7 +157,7 @@ def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | Ice
     """Return the catalog at ``named_warehouse``.
 
     ``NotFoundError`` is raised if the directory of the warehouse is missing and no database is
-    listed, or if the SQL database certainly lacks this catalog. Other services are not checked.
+    listed, and if ``require_exists`` of the catalog raises it.
     """
     catalog = catalog_of_any_format(context)
     _require_warehouse(context, catalog)

@@ -52,8 +52,8 @@ OverwriteOption = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT",
-        help="The rows to replace: table (all), partitions (those of every partition that gets "
-        "rows), or those of one partition, such as dt=2024-01-31.",
+        help="The rows to replace: table (all rows), partitions (all rows of each partition that "
+        "gets new rows), or a partition, such as dt=2024-01-31.",
     ),
 ]
 ReadSnapshotOption = Annotated[
@@ -69,10 +69,10 @@ ConflictOption = Annotated[
     typer.Option(
         metavar="HOW",
         help="If other commits have changed the same partitions since --read-snapshot: "
-        "'optimistic' fails; 'transaction-order' keeps the rows that they changed, and writes the "
-        "rest. Default: the table option write.conflict. A Mixed table takes only "
-        "'transaction-order': it keeps rows that change after the command has started. Not for "
-        "Iceberg tables.",
+        "'optimistic' fails; 'transaction-order' skips each row whose key they have changed, and "
+        "writes the rest. Default: the table option write.conflict. A Mixed table takes only "
+        "'transaction-order': it skips each row whose key another writer changes after the command "
+        "has started. Not for Iceberg tables.",
     ),
 ]
 UpsertByOption = Annotated[

@@ -27,8 +27,7 @@ __all__ = ["Form", "form_of", "form_of_file", "plain_value", "print_table", "wri
 
 _LINES_AT_ONCE = 1024
 _SHOWN_NAME = 50
-"""The characters of a file's name that an unfinished file keeps, so that its name is not too long.
-"""
+"""The name of an unfinished file begins with at most this many characters of the final name."""
 _STREAMS = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
 _OPEN_FILE = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
@@ -93,8 +92,8 @@ def write_rows(
 ) -> None:
     """Write rows to the file ``output``, which appears when it is complete; None writes to stdout.
 
-    A pipe, a device, and an open file such as ``/dev/stdout`` get the rows at once, and a symbolic
-    link is followed. A column that CSV cannot hold raises ``InvalidRequestError``.
+    Rows for a pipe, a device or an open file such as ``/dev/stdout`` are written there directly. A
+    symbolic link is followed. A column that CSV cannot hold raises ``InvalidRequestError``.
     """
     if form is Form.CSV:
         _require_flat(schema)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of packed changelog files, each of which has the changelogs of many buckets.
 
-Flink's ``precommit-compact`` writes packed files.
-``compacted-changelog-<id>$<bucket>-<size>.cc-<format>`` is a file in the directory of bucket
-``<bucket>``; its first ``<size>`` bytes belong to this bucket. A name with ``-<start>-<length>``
-before the ending is not a file of its own. It means ``<length>`` bytes of the packed file, from
-offset ``<start>`` on.
+Flink's ``precommit-compact`` writes packed files. Their names have the form
+``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``. The file is in the directory of bucket
+``<bucket>``, and its first ``<size>`` bytes belong to this bucket.
+
+A manifest names the bytes of another bucket
+``compacted-changelog-<id>$<bucket>-<size>-<start>-<length>.cc-<format>``. No file has this name. It
+means ``<length>`` bytes of the packed file, from offset ``<start>`` on.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class PackedPart:
 
     file_name: str
     bucket: int
-    """The bucket whose directory has the file, in the partition of the manifest entry."""
+    """The bucket whose directory has the packed file; the bytes may belong to another bucket."""
     start: int
     size: int
 

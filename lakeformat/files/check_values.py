@@ -42,8 +42,8 @@ def check_values(batch: pa.RecordBatch) -> None:
 def is_ascii(texts: pa.Array) -> bool:
     """Return True only if all texts are ASCII.
 
-    Return False, even for ASCII texts, if there is no data buffer or if the offsets descend. No
-    offset may be beyond the data buffer.
+    Return False, even for ASCII texts, if there is no data buffer or if the offsets descend. Call
+    Arrow's ``validate`` first: it refuses offsets beyond the data buffer.
     """
     rows = len(texts)
     if rows == 0:

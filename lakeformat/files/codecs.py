@@ -50,7 +50,7 @@ _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", 
 
 @cache
 def nearest_codec(file_format: str, compression: str) -> str:
-    """Return the name of a compression in the writer of ``file_format``.
+    """Return the name by which the writer of ``file_format`` knows a compression.
 
     ``compression`` is its name in the table options. If the format lacks the compression, return
     the name of a similar one, or else of zstd.

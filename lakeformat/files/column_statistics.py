@@ -83,8 +83,8 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
     """Return the parts of exact statistics that ``mode`` keeps.
 
-    Bounds of texts and bytes are cut to ``mode.length``. If the maximum has no bound of this
-    length, both bounds are left out.
+    Bounds of texts and bytes are cut to ``mode.length``. If ``cut_upwards`` returns None for
+    the maximum, both bounds are left out.
     """
     if mode.detail is Detail.NONE:
         return NO_STATISTICS
@@ -151,7 +151,7 @@ class StatisticsMode:
 
     @classmethod
     def parse(cls, text: str) -> StatisticsMode:
-        """Parse a mode that the options have checked, such as ``truncate(16)``."""
+        """Parse a valid mode, such as ``truncate(16)``; the mode is not checked here."""
         plain = {"none": Detail.NONE, "counts": Detail.COUNTS, "full": Detail.BOUNDS}
         if text in plain:
             return cls(plain[text])

@@ -60,7 +60,7 @@ class DeletionVector:
         return len(self.positions)
 
     def to_numpy(self) -> npt.NDArray[np.int64]:
-        """Return all positions, ascending; a vector of few bytes may have very many positions."""
+        """Return all positions, ascending. The array may be large even if the vector is small."""
         return np.asarray(self.positions.to_array()).astype(np.int64)
 
     def merged(self, other: DeletionVector) -> DeletionVector:

@@ -22,7 +22,7 @@ __all__ = ["PARQUET_ID", "orc_schema", "parquet_schema"]
 _NESTED_BASE = 536_870_911
 _NESTED_STEP = 1024
 PARQUET_ID = b"PARQUET:field_id"
-"""The key in the metadata of an Arrow field under which the field id of a Parquet file is."""
+"""The metadata key of an Arrow field for its field id in a Parquet file."""
 _ORC_ID = b"paimon.id"
 
 

@@ -37,8 +37,7 @@ class FileContent:
     key_columns: tuple[str, ...] = ()
     """The columns whose values name a row in errors."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """The name of an earlier column with the same values, by the name of the column that repeats
-    them.
+    """For each column that repeats the values of an earlier column, the name of the earlier column.
 
     Parquet encodes the values only once.
     """

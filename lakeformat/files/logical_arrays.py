@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts arrays as a file stores them to the Arrow types of a table's columns.
 
-Writers store decimals as integers or bytes, nanoseconds as INT96 or INT64, a TIME as a plain
-number, and nested parts as nullable or not.
+Writers store decimals as integers or bytes, nanoseconds as INT96 or INT64, and a TIME as a plain
+number. A nested part may be nullable in the file and NOT NULL in the table, or the reverse.
 """
 
 from __future__ import annotations

@@ -97,11 +97,11 @@ def struct_around(array: pa.Array, children: list[pa.Array], wanted: pa.DataType
 
 
 def with_members_below_nulls(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Return ``array`` with a value in each member of a null ROW, also inside of other types.
+    """Return ``array`` with a value in each member of a null ROW, at any depth.
 
-    Arrow refuses to cast a null to a NOT NULL member, even inside of a null ROW, where a reader of
-    files leaves nulls. Parts that have no counterpart in the type ``wanted`` are unchanged.
-    No part of ``array`` may be a dictionary: a new dictionary has no value for a member.
+    Arrays read from files have nulls there, and Arrow refuses to cast a null to a NOT NULL member.
+    Parts that have no counterpart in the type ``wanted`` are unchanged. ``array`` must not have
+    dictionary-encoded parts: they would get no value.
     """
     kind = array.type
     if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
@@ -134,7 +134,7 @@ def _nullable(field: pa.Field) -> pa.Field:
 
 
 def _holding(field: pa.Field, values: pa.Array) -> pa.Field:
-    """Return the field with the type of its new values: their lists are plain lists."""
+    """Return ``field`` with the type of ``values``, its new values."""
     return field.with_type(values.type)
 
 

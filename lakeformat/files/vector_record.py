@@ -56,7 +56,7 @@ class DeletionVectorRange:
 
     data_file_name: str
     offset: int
-    """The offset in the file of the length that precedes the vector."""
+    """The offset of the vector's length field, which is stored before the vector in the file."""
     length: int
     """The length in bytes as Java counts it: a 32-bit vector alone, a 64-bit vector with its length
     field and checksum.
@@ -87,8 +87,8 @@ def decode_deletion_vector(
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
     Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``. The message
-    begins with ``source`` and ends with ``remedy``; in it, ``named_by`` is the file that records
-    ``found``.
+    begins with ``source`` and ends with ``remedy``. ``named_by`` is its name for the file that
+    records ``found``.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of the vector")

@@ -205,8 +205,8 @@ class BranchHistory:
     def _missed(self, after: Position) -> bool:
         """Return True if snapshots after the position may have expired.
 
-        If the position has a snapshot id, it is compared with the id of the parent of the oldest
-        snapshot. After a rollback, sequence numbers alone do not show if the two are the same.
+        If the position has the id of the oldest snapshot's parent, no snapshot is missing.
+        Sequence numbers alone do not show this, because a rollback leaves gaps in them.
         """
         if not self.snapshots:
             return False
@@ -220,7 +220,8 @@ class BranchHistory:
     def _rewound(self, after: Position) -> bool:
         """Return True if a rollback has removed the snapshot of the position from the history.
 
-        If snapshots have expired, an older position may have belonged to them: then return False.
+        If snapshots have expired, return False for a position before the oldest snapshot: its
+        snapshot may be one of them.
         """
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):

@@ -33,11 +33,11 @@ def choose(
     tag: str | None = None,
     as_of: Moment | None = None,
 ) -> Choice:
-    """Return the arguments for ``find_state``; by default, they choose the newest snapshot.
+    """Return the arguments for ``find_state``.
 
-    The newest snapshot is that of the branch of ``history``. Raise ``NotFoundError`` if a branch
-    other than ``main`` had no snapshot at ``as_of``. Raise the errors of ``snapshot_id_of`` for
-    ``snapshot``.
+    By default, they choose the newest snapshot of the branch of ``history``. Raise
+    ``NotFoundError`` if a branch other than ``main`` had no snapshot at ``as_of``. For
+    ``snapshot``, raise the errors of ``snapshot_id_of``.
     """
     if snapshot is None and tag is None and as_of is None:
         has_snapshots = bool(history.snapshots)
@@ -55,9 +55,9 @@ def newest_at(metadata: TableMetadata, history: BranchHistory, millis: int) -> i
     """Return the id of the newest snapshot that the branch of ``history`` had at a time.
 
     Return None if it had none, or if that is unknown. For main, the snapshot log has the times at
-    which snapshots became the newest. These can be later than the commits, for example after a
-    fast-forward or a rollback. The result may be a snapshot that is no longer in ``history``. Other
-    branches have no log, so the commit times count.
+    which snapshots became the newest. After a fast-forward or a rollback, these are later than the
+    commits, and the result may be a snapshot that is no longer in ``history``. Without a log, as in
+    all other branches, the commit times decide.
     """
     if history.branch == MAIN_BRANCH and metadata.snapshot_log:
         return metadata.current_id_at(millis)

@@ -34,13 +34,14 @@ NEW_DATA_PATHS = ("write.data.path", "write.folder-storage.path")
 DATA_PATHS = (*NEW_DATA_PATHS, "write.object-storage.path")
 
 _checked: set[tuple[Location, ExternalRoots, str, str | None]] = set()
-"""Data paths of tables that are in no other table: they are not checked again."""
+"""Data paths that passed the check, with their tables; they are not checked again."""
 
 
 def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
     """Raise ``InvalidRequestError`` if new data files would be in the directory of another table.
 
-    A path is checked once in this process, because another program may have set it.
+    The path is checked here because another program may have set it. A path that passed is not
+    checked again in this process.
     """
     properties = metadata.properties
     own = properties.get(METADATA_PATH)
@@ -61,8 +62,9 @@ def refuse_data_in_tables(
     table, whose orphan removal would delete them.
 
     ``metadata_path`` is the table's property ``write.metadata.path``. A directory with metadata of
-    the same ``uuid`` is a former directory of this table, not another table. Only directories below
-    an external root, or below the usual place of the warehouse, are checked.
+    the same ``uuid`` is a former directory of this table, not another table. Only external
+    roots and the warehouse are checked. The warehouse is taken to be the directory two levels above
+    this table.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
@@ -89,7 +91,8 @@ def _table_above(
 ) -> Location | None:
     """Return the directory of another table at or above ``address``; None if there is none.
 
-    Only directories below an external root, or below the usual place of the warehouse, are checked.
+    Only external roots and the warehouse are checked. The warehouse is taken to be the directory
+    two levels above this table.
     """
     location = location_of(address)
     walls = ExternalRoots((*places.external_roots.locations, places.location.above(2)))

@@ -30,7 +30,7 @@ class FilePlaces:
     """The location in the metadata: the URI of ``root``."""
     external_roots: ExternalRoots = NO_ROOTS
     catalog_name: str | None = None
-    """The name of the table in its catalog; None in a directory, and in a catalog of
+    """The name of the table in its catalog; None without a catalog, and in a catalog of
     directories.
     """
 

@@ -2,8 +2,8 @@
 """The directory ``_lake`` of a table: files of this library that no other engine reads.
 
 Java's removal of orphan files ignores names that begin with ``_``. Each branch has its own files.
-Records are in ``<kind>/<uuid>``, where ``<uuid>`` is the UUID of the table: two tables can have one
-directory, after a rename or a drop. Earlier releases wrote them in ``<kind>``.
+Records are in ``<kind>/<uuid>``, where ``<uuid>`` is the UUID of the table, because two tables can
+share a directory after a rename or a drop. Earlier releases wrote records in ``<kind>``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OwnRecords:
     old_directory: str
     """The directory of earlier releases; its files can belong to another table."""
     others: tuple[Callable[[], LoadedMetadata], ...]
-    """Return the metadata of the other stores of a Mixed table, each read once."""
+    """Functions that load the metadata of the other stores of a Mixed table, each at most once."""
 
     @property
     def storage(self) -> Storage:
@@ -42,7 +42,7 @@ class OwnRecords:
 
     @property
     def directory(self) -> str:
-        """The directory of the records; of a table without a UUID, it is ``old_directory``."""
+        """The directory of the records; for a table without a UUID, it is ``old_directory``."""
         uuid = self.loaded.metadata.table_uuid
         return f"{self.old_directory}/{quote(uuid, safe='')}" if uuid else self.old_directory
 
@@ -61,9 +61,9 @@ class OwnRecords:
         return all(map(_has_all_snapshots, self._stores()))
 
     def may_name(self, snapshot_ids: Collection[int]) -> bool:
-        """Return True if a record of this table can name these snapshots, which may have expired.
+        """Return True if a record that names these snapshots can belong to this table.
 
-        Without ids, any record may be of this table.
+        A record that names no snapshot can always belong to this table.
         """
         if not snapshot_ids:
             return True
@@ -112,8 +112,9 @@ def own_directory(handle: TableHandle, name: str) -> tuple[Storage, str]:
 
 
 def every_directory(loaded: LoadedMetadata, kind: str) -> Iterator[str]:
-    """Yield each directory that can have records of a kind: those of all tables in the directory,
-    and of all their branches.
+    """Yield each directory that can have records of a kind.
+
+    These are the directories of all branches of all tables in this table's directory.
     """
     storage, root = loaded.places.storage, f"{loaded.places.root}/{_DIRECTORY}"
     branches = storage.list(f"{root}/branch")

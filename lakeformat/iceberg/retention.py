@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides by age and number which snapshots, branches and tags an expiry removes.
 
-A branch keeps its newest snapshots by number and by age. A tag keeps its snapshot. A branch or tag
-that is too old keeps nothing; ``main`` is never too old. All other snapshots in the histories of
-kept branches are removed. Outside of these histories, a snapshot is removed when it is old enough.
-Limits that a branch or tag lacks come from the table properties.
+A branch or tag that is too old is removed, except ``main``. Each remaining branch keeps its newest
+snapshots by number and by age. Each remaining tag keeps its snapshot. All other snapshots in the
+histories of remaining branches are removed. Outside of these histories, other snapshots are removed
+if they are old enough. Limits that a branch or tag lacks come from the table properties.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def retention_of(
     oldest_millis: int | None = None,
     least: int | None = None,
 ) -> Retention:
-    """Return the limits of an expiry: ``oldest_millis`` and ``least``, as ``Retention`` has them.
+    """Return the limits of an expiry.
 
-    If one of the two is None, the limit of the table properties is used. Raise
+    If ``oldest_millis`` or ``least`` is None, this limit comes from the table properties. Raise
     ``InvalidRequestError`` for a property with an invalid value.
     """
 

@@ -39,8 +39,8 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
 
     A retry with the same commit identity changes nothing if an earlier attempt moved the branch.
     Give exactly one of snapshot, tag and time; otherwise raise ``InvalidRequestError``. Raise it
-    also if the snapshot is not in the history of the branch, and ``NotFoundError`` if it does not
-    exist. Raise ``UnsupportedError`` for arguments that only Paimon tables have.
+    also if the snapshot is not in the history of the branch. Raise ``NotFoundError`` if the
+    snapshot or tag does not exist, and ``UnsupportedError`` for arguments of Paimon tables only.
     """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
@@ -140,11 +140,12 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log must show a move to the target since the first attempt began. If the
-    log has the head of that attempt, only later entries count.
+    For main, the snapshot log must show a move to the target since then. If the log has
+    ``commit.first_try_head``, the newest snapshot when that attempt began, only later entries
+    count.
 
-    Other branches have no log. There all ``newer`` snapshots must have been committed after the
-    first attempt began, and none of them may be the head of that attempt.
+    Other branches have no log. Their ``newer`` snapshots must all have been committed after the
+    first attempt began, and ``commit.first_try_head`` must not be one of them.
 
     Return False if the time of the first attempt is unknown.
     """

@@ -57,7 +57,7 @@ class Schema:
     def arrow_schema(self) -> pa.Schema:
         """Return the Arrow schema of the table's rows.
 
-        Raise ``UnsupportedError`` if this version does not read the type of a column.
+        Raise ``UnsupportedError`` if this library cannot read the type of a column.
         """
         return pa.schema([to_arrow_field(field) for field in self.fields])
 

@@ -42,7 +42,7 @@ class TransformKind(StrEnum):
     HOUR = "hour"
     VOID = "void"
     UNKNOWN = "unknown"
-    """A transform that this version does not know; conditions exclude no file by its values."""
+    """A transform that this version does not know; its values are not used to skip files."""
 
 
 _PLAIN = {
@@ -66,8 +66,10 @@ class Transform:
 
     @property
     def keeps_order(self) -> bool:
-        """True for ``identity``, ``truncate``, ``year``, ``month``, ``day`` and ``hour``: a larger
-        value never gives a smaller result, unless ``truncate`` of a very small number overflows.
+        """True for ``identity``, ``truncate``, ``year``, ``month``, ``day`` and ``hour``.
+
+        For these, a larger value gives an equal or larger result. The only exception is
+        ``truncate`` of a number so close to the lowest one of its type that the result overflows.
         """
         return self.kind in (TransformKind.IDENTITY, TransformKind.TRUNCATE, *_IN_TIME)
 
@@ -158,7 +160,7 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
 
 
 def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
-    """Truncate decimals, given as unscaled integers of 128 bits in two halves."""
+    """Truncate decimals; each is calculated as an unscaled integer in two halves of 64 bits."""
     halves = numbers(values)
     low, high = halves[:, 0], halves[:, 1].view(np.int64)
     divisor = np.uint64(width)

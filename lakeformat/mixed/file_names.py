@@ -49,7 +49,7 @@ class FileName:
     node: TreeNode
     kind: FileKind
     transaction: int
-    """The id of the transaction; 0 if it is the sequence number of the file."""
+    """The id of the transaction. In the change store, 0 stands for the file's sequence number."""
     partition: int
     """The number of the writer's input partition, not of a partition of the table."""
     task: int

@@ -157,4 +157,7 @@ _STEPS: Final[dict[str, Step[MaintainedPair]]] = {
     EXPIRE: _expire,
     ORPHANS: _orphans,
 }
-"""The steps in the order in which they run: changes are merged before merged ones are removed."""
+"""The steps in the order in which they run.
+
+The first merges changes. The second removes changes that are already merged.
+"""

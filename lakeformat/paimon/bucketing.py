@@ -38,7 +38,7 @@ _SAME_BYTES = (
     (TypeName.VARBINARY, TypeName.VARBINARY),
 )
 _COMPACT_DIGITS = 18
-"""The most digits of a DECIMAL that a binary row has as one number of eight bytes."""
+"""A binary row stores a DECIMAL of at most this many digits as one number of eight bytes."""
 
 
 def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
@@ -123,9 +123,9 @@ def _default_buckets(
 def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
     """Write ``abs(hash % buckets)`` of each hash to ``out``, with Java's signed remainder.
 
-    The result equals the remainder of the hash's absolute value. The view as unsigned numbers keeps
-    the absolute value of -2**31 correct. numpy divides by a scalar faster than it computes a
-    remainder.
+    The result equals the remainder of the hash's absolute value. Absolute values are read as
+    unsigned numbers, because that of -2**31 is too large for a signed one. numpy divides by a
+    scalar faster than it computes a remainder.
     """
     values = np.abs(hashes).view(np.uint32)
     out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)

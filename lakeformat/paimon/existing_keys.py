@@ -157,5 +157,5 @@ class _Found:
             f"{self._handle.uri} has two rows with one key, in {places[0]} and in {places[1]}: "
             "probably two writers added it at the same time. Nothing was written. Find the key "
             f"with table.check(unique={[list(schema.primary_keys)]}), and roll the table back to "
-            "the last snapshot before the later of the two rows was added"
+            "the last snapshot that has only one of these two rows"
         )

@@ -50,7 +50,7 @@ def explaining_expiry(
 ) -> Iterator[None]:
     """Raise SnapshotExpiredError in place of CorruptTableError if one of the snapshots has expired.
 
-    A CorruptTableError that does not name the table gets the table's address.
+    If none has expired, raise the CorruptTableError with the table's address in its message.
 
     Set ``changes`` if the caller reads only the changes of the snapshots: then a snapshot that is
     kept as a changelog counts as not expired.
@@ -156,8 +156,8 @@ def is_of_missing_file(error: BaseException | None) -> bool:
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:
     """Return True if the snapshot or a tag of it exists, or if storage cannot answer.
 
-    If another snapshot has its number, return False. With ``changes``, a long-lived changelog of
-    the snapshot counts in place of a tag.
+    Return False if another snapshot has the same id. With ``changes``, look for a long-lived
+    changelog of the snapshot instead of a tag.
     """
     storage, layout = handle.storage, handle.layout
     try:

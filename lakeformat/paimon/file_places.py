@@ -7,8 +7,8 @@ A file outside of a table is used only if all of this holds:
   Partition, bucket and file name are those of the manifest entry. The directories of
   ``entropy-inject`` may precede the name. In an append table without buckets, the address may
   instead end with ``[<key>=<value>/…]<file name>``, as in a migrated directory;
-- the option ``data-file.external-paths`` lists the address without this ending. The option is that
-  of the handle, or of the branch's newest schema;
+- the option ``data-file.external-paths`` lists the address without this ending. The option is read
+  from the handle or from the branch's newest schema;
 - the caller allows it with ``external-roots``;
 - it is not in the directory of another table.
 """
@@ -126,9 +126,9 @@ def _root_of(
 
 
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
-    """Return the number of path segments that a migrated file has below its directory.
+    """Return the number of path segments of a file below the migrated directory.
 
-    This is one for each partition key, and one for the file name. Return None if the address does
+    There is one for each partition key, and one for the file name. Return None if the address does
     not have the form of a migrated file.
     """
     keys = handle.schema.partition_keys
@@ -140,7 +140,7 @@ def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
 
 
 def _is_named(handle: TableHandle, root: Location) -> bool:
-    """Return True if ``data-file.external-paths`` of handle or newest schema lists ``root``."""
+    """Return True if ``data-file.external-paths`` of handle or newest schema has ``root``."""
     known = handle.external_paths
     if root in _named(handle.options.text(_OPTION) if known is None else known):
         return True

@@ -75,7 +75,9 @@ No writer builds on these snapshots.
 """
 
 REGISTERED_MARK = "_registered_in_lake_table"
-"""The file that names the table to which the plain files in the same directory were added in place.
+"""Name of a file in a directory of plain files that were added to a table in place.
+
+The file names this table.
 """
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -311,10 +313,10 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the leading segments of ``names``, which are a path below an external path.
+        """Return the first segments of ``names``, the path of a bucket below an external path.
 
-        The last segment of the result is the first partition directory; in a table without
-        partitions, the directory of the bucket.
+        The result ends with the first partition directory. In a table without partitions, it ends
+        with the directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 

@@ -94,8 +94,8 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 def partition_name(schema: TableSchema, partition: bytes) -> str:
     """Return the name of a partition for messages, such as ``dt=2024-01-31/h=1``.
 
-    Dates are written as in conditions. A text is quoted if its directory would be that of null. The
-    errors are those of ``partition_texts``.
+    Dates are written as in conditions. A text that shares its directory with null, such as an empty
+    text, is quoted. The errors are those of ``partition_texts``.
     """
     default = schema.table_options.partition_default_name
     texts = _texts(schema, partition, legacy=False)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _DAY = re.compile(r"[0-9]{8}")
-"""A day such as 20240131. As a number of days since 1970 it is after the year 9999."""
+"""A date such as 20240131, which is never read as a number of days since 1970."""
 _SPELLED = {
     TypeName.DATE,
     TypeName.TIME,
@@ -192,7 +192,7 @@ def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Arr
 
 
 def _of_directory(text: str, field: DataField, legacy: bool) -> pa.Array | None:
-    """Return the value whose directory has the name ``text``; None if no value has."""
+    """Return the value whose directory has the name ``text``; None if there is none."""
     try:
         found = cast_array(pa.array([text], pa.string()), STRING, field.type)
     except LakeError:
@@ -212,8 +212,8 @@ def _as_text(value: Any) -> str:
 def is_exact(text: str, found: pa.Array, data_type: DataType) -> bool:
     """Return True if the cast from ``text`` to ``data_type`` lost nothing.
 
-    Integers, decimals and texts are compared. Other types are not, because one value has several
-    spellings. Blanks at the end of a CHAR value are ignored.
+    Only integers, decimals and texts are compared. For other types return True, because one value
+    has several spellings. Blanks at the end of a CHAR value are ignored.
     """
     kind = found.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):

@@ -47,10 +47,10 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
 
 
 def number_of_kept(handle: TableHandle, what: str, value: object) -> int:
-    """Return the result of ``snapshot_number``, and compare the identity of a position.
+    """Return the result of ``snapshot_number``, and check a position that has an identity.
 
-    Raise NotFoundError if a rollback has removed the snapshot of the position. The snapshot is read
-    only if the position has an identity. An expired snapshot is no error.
+    Raise NotFoundError if a rollback has removed or replaced the snapshot of the position. An
+    expired snapshot is no error.
     """
     number = snapshot_number(handle, what, value)
     if isinstance(value, Position) and value.identity is not None:
@@ -63,9 +63,9 @@ def require_same_snapshot(handle: TableHandle, value: object, found: Snapshot | 
     """Raise NotFoundError if a rollback has removed or replaced the snapshot of the position
     ``value``.
 
-    ``found`` is the snapshot that has this number now. With None, the snapshot of the position
-    counts as expired, which is no error. But for a number above that of the newest snapshot, and
-    for the identity ``OF_NO_SNAPSHOT``, the error is raised.
+    ``found`` is the snapshot that has this number now, or None. With None, the error is raised in
+    two cases: the number is larger than that of the newest snapshot, or the identity is
+    ``OF_NO_SNAPSHOT``. Otherwise the snapshot counts as expired, which is no error.
 
     A number, and a position without an identity, are not checked.
     """

@@ -168,9 +168,9 @@ class IcebergPublication:
 
         ``moved`` is the table under its new name if its directory is already renamed.
 
-        Return None for a branch and for a table that is not published, and if there is nothing to
-        remove. If the options, the catalogs or the metadata cannot be used, return ``NoWithdrawal``
-        with the reason.
+        Return None if there is nothing to remove, for example for a branch or for a table that is
+        not published. If the options, the catalogs or the metadata cannot be used, return
+        ``NoWithdrawal`` with the reason.
         """
         if handle.layout.branch != MAIN_BRANCH or not handle.options.publishes_iceberg:
             return None

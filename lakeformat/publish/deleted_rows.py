@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and writes the Iceberg deletes that a published snapshot adds: deleted rows of data files.
+"""Finds the deleted rows of a published snapshot, and writes them as Iceberg deletes.
 
 The module also finds the data files whose earlier deletes must be removed.
 """
@@ -34,7 +34,7 @@ __all__ = ["ChangedDeletes", "DeletedRows"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedDeletes:
-    """The changes from the deletes of one snapshot to the deletes of the next snapshot."""
+    """The difference between the deletes of a snapshot and those of the snapshot before it."""
 
     deletes: pa.Table
     """The manifest entries of new deletes."""
@@ -74,7 +74,7 @@ class DeletedRows:
         """Write the changed deletes of data files that remain, and all deletes of added data files.
 
         ``before`` is the Paimon snapshot of ``parent``; if None, that snapshot is read. ``removed``
-        has the URIs of the data files that the snapshot removes with their deletes.
+        has the URIs of the data files that the snapshot removes; their deletes are left out.
         """
         had_deletes = parent.summary.get("total-delete-files") != "0"
         if self.snapshot.index_manifest is None and not had_deletes:

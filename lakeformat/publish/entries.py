@@ -34,10 +34,10 @@ from lakeformat.types.types import DataField
 __all__ = ["FileEntries"]
 
 _Group: TypeAlias = tuple[int, tuple[str, ...] | None, bool]
-"""The schema id, the columns with statistics, and a flag; files with the same three are converted
-together.
+"""The key of a group of files; the files of a group are converted together.
 
-The columns are names; None means all columns. The flag is False if the files have no statistics.
+The key has the schema id, the names of the columns with statistics (None for all columns), and a
+flag. The flag is False if the files have no statistics.
 """
 _STATISTICS = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
 

@@ -50,8 +50,8 @@ def refuse_lower_option(before: TableSchema, changed: TableHandle) -> None:
     """Raise ``UnsupportedError`` if changed options ask for a format version below that of the
     metadata.
 
-    The metadata is read only if an option of the publication has changed. Metadata that another
-    program wrote raises no error here, because the publication raises it.
+    The metadata is read only if an option of the publication has changed. If another program wrote
+    the metadata, do nothing: the publication raises the error for it.
     """
     if not changed.options.publishes_iceberg or _asked(before) == _asked(changed.schema):
         return

@@ -34,8 +34,8 @@ def kept_history(
     """Return the snapshots to publish, oldest first; the last one is ``head``.
 
     The option ``iceberg.publish-history`` limits the number of snapshots before ``head``. Snapshots
-    with a tag are preferred to newer snapshots without a tag. Left out are snapshots with another
-    setting of deletion vectors than the newest schema, or with a schema that a rollback removed.
+    with a tag are preferred to newer snapshots without a tag. A snapshot is left out if a
+    rollback removed its schema, or if the newest schema has another setting of deletion vectors.
     """
     limit = handle.options.iceberg_publish_history
     if not limit:

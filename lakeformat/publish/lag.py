@@ -35,8 +35,8 @@ _UNPUBLISHABLE = (
 def publication_lag(table: Table) -> ObserverLag:
     """Return how many snapshots of a published Paimon table are not yet visible to Iceberg readers.
 
-    The newest snapshot and the metadata file are read, and the catalogs with an entry are asked.
-    Raise ``InvalidRequestError`` if the table is not published.
+    The catalogs in which the table is published are checked, too. Raise ``InvalidRequestError`` if
+    the table is not published.
     """
     handle = require_published_table(table)
     return lag_of(handle, targets_of(handle))
@@ -96,8 +96,10 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
 
 
 def _is_replaced(handle: TableHandle, shown: IcebergSnapshot) -> bool:
-    """Return True if the table has another snapshot with the number of ``shown``, because a
-    rollback has removed the published one. Return False if its file is damaged.
+    """Return True if a rollback removed the published snapshot ``shown``, and the table now has
+    another snapshot with this number.
+
+    Return False if the table's snapshot file with this number is damaged.
     """
     identity = shown.summary.get(PAIMON_IDENTITY)
     try:

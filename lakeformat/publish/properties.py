@@ -15,8 +15,10 @@ PROPERTIES = {
     "write.metadata.previous-versions-max": "10",
     **_PROTECTION,
 }
-"""Properties that keep the ten newest metadata files, for readers that have opened one of them, and
-forbid engines of Iceberg to delete files: the files belong to the Paimon table.
+"""The properties of all published metadata.
+
+The ten newest metadata files are kept, for readers that have opened one of them. Engines of Iceberg
+must not delete files, because the files belong to the Paimon table.
 """
 
 

@@ -83,7 +83,7 @@ def publish_table(table: Table) -> PublishReport:
 def publish_head(
     handle: TableHandle, targets: Targets | None, *, follows_upkeep: bool
 ) -> PublishReport:
-    """Publish the snapshots of a table or branch up to its newest one, also in catalogs.
+    """Publish the snapshots of a table or branch up to its newest one, and update its catalogs.
 
     With ``follows_upkeep`` also publish a change of tags or an expiry of snapshots. Raise
     ``UnsupportedError`` if the table cannot be published, and ``CommitConflictError`` if other
@@ -144,8 +144,8 @@ class _Publication:
             lost += made is None
             if lost > _MOST_LOST:
                 raise CommitConflictError(
-                    f"this publication of {handle.uri} failed, because other publications of the "
-                    f"table were first in {lost} attempts; run `lake publish {handle.argument}` "
+                    f"this publication of {handle.uri} failed, because in {lost} attempts another "
+                    f"publication of the table was faster; run `lake publish {handle.argument}` "
                     "again"
                 )
         return self._report(None)
@@ -165,7 +165,7 @@ class _Publication:
         The metadata must be of this table and name only files of its publication. Its newest
         snapshot must still be in the table; after a rollback, the newest snapshot of the table must
         be in the metadata. The setting of deletion vectors must be unchanged. If ``head`` is
-        published already, no later file may hide the metadata from readers.
+        published already, the metadata must have the highest file number, so that readers find it.
         """
         newest = found.loaded
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:

@@ -77,7 +77,7 @@ class PublishedDeletes:
         return entry_schema(partition_type(metadata, metadata.partition_specs[0])).empty_table()
 
     def delete_all(self) -> None:
-        """Delete all files that were written; no snapshot refers to them."""
+        """Delete all written files. Call this only if their snapshot was not published."""
         delete_files(self._base.places, self.written)
 
 

@@ -59,10 +59,11 @@ class PublishedSchemas:
         return self._found[number]
 
     def all_of(self, known: Mapping[int, Schema]) -> list[Schema]:
-        """Return all schemas of the table; those in ``known``, by schema id, are not read.
+        """Return all schemas of the table, oldest first.
 
-        A field is required only if it was required in all earlier schemas. Raise
-        ``UnsupportedError`` if the type of a column changed in a way that Iceberg does not allow.
+        ``known`` has schemas by id; only the remaining ones are read. A field is required only if
+        it was required in all earlier schemas. Raise ``UnsupportedError`` if the type of a column
+        changed in a way that Iceberg does not allow.
         """
         numbers = range(self._handle.schema.id + 1)
         found = (known.get(number) or self.of(number)[1] for number in numbers)
@@ -79,9 +80,9 @@ class PublishedSchemas:
     ) -> TableMetadata:
         """Return metadata with all schemas of the table; the schema of ``snapshot`` is current.
 
-        Log a warning for columns with a narrower type in schemas that neither ``metadata`` nor the
-        metadata ``before`` has. Raise ``UnsupportedError`` if the type of a column changed in a way
-        that Iceberg does not allow.
+        Log a warning for each column that gets a narrower type in a new schema. A schema is new if
+        both ``metadata`` and ``before`` lack it. Raise ``UnsupportedError`` if the type of a column
+        changed in a way that Iceberg does not allow.
         """
         newest = self._handle.schema
         known = {each.schema_id: each for each in metadata.schemas}

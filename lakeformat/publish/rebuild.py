@@ -75,7 +75,7 @@ class Rebuild:
         raise AssertionError
 
     def discard(self) -> None:
-        """Delete all files that were written; no metadata names them."""
+        """Delete all written files. Call this only if their metadata was not published."""
         delete_files(self._first.places, self._written)
         self._written.clear()
 
@@ -111,8 +111,9 @@ class Rebuild:
 
 
 def with_log_of(before: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
-    """Return metadata that was made from scratch, with the metadata log of ``before`` and a later
-    time than that of ``before``.
+    """Return metadata made from scratch as the successor of ``before``.
+
+    It has the metadata log of ``before``, and a later time.
     """
     times = metadata.last_updated_ms, before.metadata.last_updated_ms
     started = replace(metadata, metadata_log=before.metadata.metadata_log)

@@ -40,7 +40,7 @@ _ONLY = {
 }
 """The only value that an option may have in a published table, by the key of the option.
 
-The rows of a chain table are merged from two branches.
+Chain tables are not published, because their rows are merged from two branches.
 """
 
 

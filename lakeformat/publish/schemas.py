@@ -173,9 +173,9 @@ def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
                 raise UnsupportedError(
                     f"{inside if columns[name] == field.name else both} with the full name "
                     f"{name!r} in schema {schema_id}, and readers of Iceberg refuse such a schema. "
-                    "Rename one of them. If the table has rows, overwrite it with them afterwards, "
-                    "because some readers refuse the older files: scan = table.scan(), then "
-                    "table.write(scan.to_arrow(), overwrite='table', "
+                    "Rename one of these fields. If the table has rows, rewrite its files "
+                    "afterwards, because some readers refuse the older files: scan = table.scan(), "
+                    "then table.write(scan.to_arrow(), overwrite='table', "
                     "read_snapshot=scan.snapshot_id)"
                 )
             columns[name] = field.name
@@ -184,9 +184,9 @@ def _require_names(schema_id: int, fields: tuple[Field, ...]) -> None:
 def _clashing(fields: Sequence[DataField]) -> set[int]:
     """Return the ids of columns to leave out, so that no two fields have the same full name.
 
-    For example, a column ``a.b``, and the field ``b`` of a ROW ``a``, both have the full name
-    ``a.b``. Then ``a`` is left out: the column with the shorter name. This column is always nested,
-    so no key and no partition column is left out.
+    For example, a ROW ``a`` with a field ``b`` clashes with a column ``a.b``. Then the column with
+    the shorter name, ``a``, is left out. Such a column is nested, so it is never a key or a
+    partition column.
     """
     taken: set[str] = set()
     found = set()

@@ -91,8 +91,8 @@ def _changed_in(
     """Yield the changed vectors of a bucket.
 
     Unchanged index files are read only if data files were added. A data file has at most one vector
-    in a snapshot. It has none any more if its vector is in an index file that only the older
-    snapshot has, and no new index file has a vector for it.
+    in a snapshot. So if a removed index file has a vector for a data file, and no new index file
+    has one, the data file has lost its vector.
     """
     old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
     old_names, new_names = ({each.file_name for each in some} for some in (old_files, new_files))

@@ -119,11 +119,10 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        A file of another program is skipped if a file with a lower number was published; without
-        any published file, the file with the highest number is returned. Raise
-        ``InvalidRequestError`` for a file that no publication can have written: one without
-        snapshots, or with a snapshot whose id differs from its sequence number. Raise it also if
-        the file numbers are used up.
+        Files of other programs are skipped. If there is no published file, the result has the
+        newest file of another program instead. Raise ``InvalidRequestError`` for a file that no
+        publication can have written: one without snapshots, or with a snapshot whose id differs
+        from its sequence number. Raise it also if the file numbers are used up.
         """
         listed = self.storage.list(f"{self.root}/{METADATA}")
         files = _numbered(listed)

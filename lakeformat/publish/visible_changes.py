@@ -70,10 +70,10 @@ class VisibleChanges:
         return live.filter(np.isin(together[len(changes) :], together[: len(changes)]))
 
     def _before(self, after: ManifestColumns, changes: ManifestColumns) -> ManifestColumns:
-        """Return the files that the buckets of ``after`` had before the commit.
+        """Return the files of some buckets before the commit.
 
-        ``after`` has their files after the commit. Files of level 0, which readers do not see, are
-        returned as they are after the commit.
+        ``after`` has the files of these buckets after the commit. For level 0, the files in
+        ``after`` are returned, because readers do not see this level.
         """
         added, removed = changes.filter(~changes.is_delete), changes.filter(changes.is_delete)
         is_new = pc.is_in(self._identities(after), self._identities(added))

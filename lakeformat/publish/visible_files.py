@@ -30,8 +30,8 @@ def marks_of(schema: TableSchema) -> dict[str, str]:
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
     """Return True if the setting of deletion vectors is unchanged since a snapshot was published.
 
-    Then the snapshot with this ``summary`` has files of the same levels as the next published
-    snapshot.
+    ``summary`` is the summary of that snapshot. If the setting has changed, the next snapshot has
+    files of other levels.
     """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 
@@ -49,8 +49,8 @@ def visible_files(schema: TableSchema, files: ManifestColumns) -> Mask:
 
     In an append table these are all files. In a primary-key table these are the files of the
     highest level of each bucket, if that level is above 0. Each key occurs there once. With
-    deletion vectors or the merge engine ``first-row`` these are the files of all levels above 0. A
-    file of a primary-key table with delete markers is never selected. If ``shows_top_levels``
+    deletion vectors or the merge engine ``first-row`` these are the files of all levels above 0. In
+    a primary-key table, a file with delete markers is never selected. If ``shows_top_levels``
     returns True, ``files`` must have all files of each bucket.
     """
     levels = files.level.numbers

@@ -90,8 +90,9 @@ def curve_positions(keys: ByteRows) -> Positions:
 def _spread(number: int, count: int) -> Words:
     """Return the bits of all 256 byte values, with gaps for the bits of the other columns.
 
-    ``number`` is the position of the column among ``count`` columns. The result has one row for
-    each word of 8 bytes that the spread bits need. Each row has one element for each byte value.
+    ``number`` is the position of the column among ``count`` columns. The bits of one byte value,
+    with the gaps, fill one or more 64-bit words. The result has one row for each of these words,
+    and each row has one element for each byte value.
     """
     bits = np.zeros((256, -(-count // _WORD_BYTES) * _WORD_BYTES * 8), np.uint8)
     all_bytes = np.arange(256, dtype=np.uint8)[:, None]

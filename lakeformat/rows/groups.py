@@ -25,8 +25,8 @@ class KeyGroups:
     starts: Positions
     """For each key, the position in ``order`` of its first row."""
     with_lone: bool = False
-    """True if the engine must also merge a key with a single row, as compactions with
-    lookups do.
+    """True if the engine must also merge a key with a single row. Compactions with lookups
+    need this.
     """
 
     def __len__(self) -> int:

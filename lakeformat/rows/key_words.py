@@ -94,9 +94,9 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
-    """Yield one sort key for each eight bytes of the texts, from the first byte on.
+    """Yield one word for each eight bytes of the texts, from the first byte on.
 
-    If two texts may be equal in all these words but differ in size, the last word is the size.
+    If a text may equal a longer text in all these words, one more word follows: the size.
     """
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts

@@ -162,8 +162,9 @@ def short_type(kind: pa.DataType) -> pa.DataType | None:
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     """Return the values of a column of decimals as 64-bit decimals; ``wanted`` is the column type.
 
-    Return None if a value has too many digits, if ``wanted`` has no 64-bit form, or if the type of
-    ``values`` is neither ``wanted`` nor its 64-bit form. The caller then checks each value.
+    The type of ``values`` must be ``wanted`` or its 64-bit form. Return None for any other type,
+    if ``wanted`` has no 64-bit form, or if a value has too many digits. The caller then checks each
+    value.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):

@@ -126,8 +126,8 @@ class Bounds:
     """The number of null values in each file."""
     rows: pa.Array
     nans: pa.Array | None = None
-    """The number of NaN values in each file, which bounds do not cover; None if unknown for all
-    files.
+    """The number of NaN values in each file; None if unknown for all files. The bounds do not
+    cover NaN.
     """
 
 

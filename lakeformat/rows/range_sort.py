@@ -165,7 +165,7 @@ class _Sorter:
     def _in_order(self, held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows in ``held`` sorted, and empty ``held``.
 
-        Columns are sorted one after the other, so only one of them is in memory twice.
+        The sorted rows are built column by column, so only one column is in memory twice.
         """
         if not held:
             return

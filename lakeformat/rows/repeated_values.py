@@ -33,8 +33,8 @@ def in_full_columns(rows: pa.Table) -> pa.Table:
 def with_dictionaries(rows: pa.Table, besides: Collection[str]) -> pa.Table:
     """Return the rows with dictionaries in place of texts that repeat.
 
-    Columns in ``besides``, columns of several chunks or with long texts, and tables of few rows
-    are unchanged.
+    A table of few rows is unchanged. So are columns in ``besides``, columns of several chunks, and
+    columns with a long text.
     """
     if rows.num_rows < _FEWEST_ROWS:
         return rows

@@ -36,7 +36,7 @@ KIND_NAMES = ["+I", "-U", "+U", "-D"]
 _NAMES = "'+I', '-U', '+U' or '-D'"
 _FORMS = f"{_NAMES}, or the numbers 0 to 3 that stand for them"
 _MOST_CHARACTERS = 100
-"""A message shows this many characters of the given kinds."""
+"""A message shows at most this many characters of the given kinds."""
 
 
 def is_retract(kinds: Kinds) -> Mask:
@@ -78,8 +78,8 @@ class GivenKinds:
     def read(self, given: pa.Array, first_row: int) -> Kinds:
         """Return the kind of each row as a number from 0 to 3.
 
-        Raise InvalidRequestError for a value that is not a row kind; the error numbers rows from
-        ``first_row`` on.
+        Raise InvalidRequestError for a value that is not a row kind. The error counts
+        the rows from ``first_row`` on.
         """
         where = "kinds" if self._column is None else f"column {self._column!r}"
         return parse_kinds(given, where, first_row)
@@ -130,8 +130,9 @@ def _shown(given: Any) -> str:
 def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: bool = False) -> Kinds:
     """Return the kind of each row as a number from 0 to 3.
 
-    ``values`` are names or, unless ``only_names`` is True, such numbers. Raise InvalidRequestError
-    for any other value; the error names ``where`` and the row, numbered from ``first_row`` on.
+    ``values`` are names. If ``only_names`` is False, they may also be numbers from 0 to 3. Raise
+    InvalidRequestError for any other value. The error names ``where``. It counts the rows from
+    ``first_row`` on.
     """
     forms = _NAMES if only_names else _FORMS
     if pa.types.is_dictionary(values.type):

@@ -192,7 +192,7 @@ def _naming_the_disk() -> Iterator[None]:
     except OSError as reason:
         raise UnavailableError(
             f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
-            "free disk space there, set TMPDIR to another directory, or for a write to a Paimon "
-            "table increase 'write-buffer-size' or set 'write-buffer-spillable' to 'false'. If "
-            "this was a write, these rows were not committed"
+            "free disk space there, or set TMPDIR to another directory. If this was a write, these "
+            "rows were not committed. For a write to a Paimon table, it can also help to increase "
+            "'write-buffer-size', or to set 'write-buffer-spillable' to 'false'"
         ) from None

@@ -68,8 +68,8 @@ def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
 def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
     """Return the positions of rows sorted by the first bits of their words.
 
-    As many bits are compared as fit in one number with the position. Rows that are equal in these
-    bits keep their order.
+    The compared bits and the position of a row share one 64-bit number. Rows that are equal in
+    these bits keep their order.
     """
     position_bits = max(rows - 1, 0).bit_length()
     head, _ = _pack(words, _WORD_BITS - position_bits)

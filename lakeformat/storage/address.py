@@ -146,7 +146,7 @@ def _decoded(text: str, address: str) -> str:
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Return the storage and the path of the file at the address ``uri``, outside of its table.
+    """Return the storage of the file at the address ``uri``, and the path in that storage.
 
     If the address is on the storage ``near``, that storage is returned. Another bucket of the same
     service is opened with the options of ``near``, and any other storage without options.

@@ -4,7 +4,7 @@
 A path is a plain string with ``/`` between its segments, without a scheme and without a trailing
 slash; ``open_storage`` returns the path of an address. A path names a file or a directory, never
 both. Directories need not exist before a file is written into them (``create`` makes only the
-parent directory of its file). A storage may drop a directory with its last file.
+parent directory of its file). A directory may disappear when its last file is deleted.
 
 Every method translates the errors of its backend. ``NotFoundError``: the file does not exist; a
 directory is not a file. ``AlreadyExistsError``: the name is taken. ``UnavailableError``: any other

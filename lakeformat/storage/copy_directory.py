@@ -103,9 +103,9 @@ class _Copying:
     def require_unfinished(self, files: Mapping[str, FileInfo]) -> None:
         """Raise ``NotFoundError`` if another program has begun to delete the old files.
 
-        Another call of this move deletes the files below ``last`` first, once the new directory has
-        all of them. Then the copies of this attempt may be the only ones. A drop of the old table
-        looks the same.
+        That is so if the old directory lacks a file below ``last``, and the new directory has all
+        of them. The program is another call of this move, or a drop of the old table. The copies of
+        this attempt may then be the only ones.
         """
         storage, inside = self._storage, f"{self._last}/"
         needed = {name for name in files if name.startswith(inside)}
@@ -115,9 +115,9 @@ class _Copying:
             raise NotFoundError(
                 f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}: another call of"
                 " this move, or a drop of the old table, is deleting the old directory. All files"
-                " in the new directory are kept. Once that call has ended, repeat this one if the"
-                f" old directory or {storage.uri(f'{self._new}/{MOVE_MARK}')} still exists. If the"
-                " old table was dropped, drop the new one, too."
+                " in the new directory are kept. Wait for the end of that call or drop. If the old"
+                f" directory or {storage.uri(f'{self._new}/{MOVE_MARK}')} still exists then, repeat"
+                " this move. If the old table was dropped, drop the new table, too."
             )
 
     def undo(self) -> None:

@@ -47,8 +47,8 @@ class ProvesCreation(Protocol):
     """A storage that must be tested before its ``create`` is trusted."""
 
     def prove_creation(self, path: str) -> None:
-        """Raise ``UnsupportedError`` unless the store of ``path`` refuses to create an existing
-        file.
+        """Raise ``UnsupportedError`` if a test shows that the store of ``path`` lacks reliable
+        conditional writes.
         """
         ...
 
@@ -105,7 +105,10 @@ def _race_against_myself(store: RawStore, path: str) -> str | None:
 
 
 def _has_first(store: RawStore, path: str) -> bool:
-    """Return True if a refused first write was done: a proxy's own repeat is refused."""
+    """Return True if the first write was done although it was reported as refused.
+
+    This happens if a proxy repeats the write: the store refuses the repeat.
+    """
     try:
         return store.read(path) == b"first"
     except NotFoundError:

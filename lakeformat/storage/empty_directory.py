@@ -42,7 +42,10 @@ class KeepsDirectories(Protocol):
 
 
 def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
-    """Return the storage without its locks if it is a ``RemovesEmptyDirectories``; else None."""
+    """Return the storage if it is a ``RemovesEmptyDirectories``, else None.
+
+    In place of a ``LockedCreation``, the storage inside it is examined and returned.
+    """
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, RemovesEmptyDirectories) else None
@@ -51,8 +54,8 @@ def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
 def remove_empty_directory(storage: Storage, path: str) -> bool:
     """Delete a directory if it is empty; return False if it has content, else True.
 
-    Unless the storage is a ``RemovesEmptyDirectories``, the check and the deletion are two steps: a
-    file that is written between them is lost.
+    A ``RemovesEmptyDirectories`` does this in one step. On any other storage, a file that is
+    written between the check and the deletion is lost.
     """
     in_one_step = empty_remover(storage)
     if in_one_step is not None:

@@ -88,8 +88,8 @@ def _inner(storage: Storage) -> Storage:
 def refuse_way_out(root: str, path: str, *, whole: bool) -> None:
     """Raise ``InvalidRequestError`` if a local path leaves ``root`` by ``..`` or through a link.
 
-    The last name of the path is checked only if ``whole`` is True, because a link itself can be
-    deleted.
+    If ``whole`` is False, the last name of the path may be a link, for example to delete the link
+    itself.
     """
     if path == root:
         return

@@ -27,7 +27,10 @@ class _StoredFile:
 
 
 class MemoryStorage:
-    """A thread-safe storage in a dict; a directory exists if created, or while it has a file."""
+    """A thread-safe storage in a dict.
+
+    A directory exists if it was created, or if a file is below it.
+    """
 
     def __init__(
         self, name: str = "default", *, clock: Callable[[], int] = SYSTEM.now_millis

@@ -76,7 +76,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 def is_moving(storage: Storage, old: str, new: str) -> bool:
     """Return True if the new directory has the mark of an unfinished move from ``old``.
 
-    Equal content would prove nothing: two new tables may have the same schema.
+    Only the mark is read. Equal files in both directories would prove nothing: two new tables may
+    have the same schema.
     """
     try:
         return storage.read(f"{new}/{MOVE_MARK}") == old.encode()

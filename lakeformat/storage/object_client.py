@@ -71,7 +71,8 @@ class ObjectClient:
     def longest_request_seconds(self) -> float:
         """The longest time in seconds from a small request to its last answer, with retries.
 
-        The last retry may begin one pause after the time limit for retries.
+        Right before the time limit for retries, the client may begin one more pause, and then send
+        a last request.
         """
         return _RETRY_SECONDS + _LONGEST_PAUSE_SECONDS + _request_seconds(self.config)
 

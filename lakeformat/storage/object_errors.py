@@ -2,8 +2,8 @@
 """Translates the errors of an object store into errors of this library.
 
 The client's messages contain whole requests: a signed address in a log would give every reader
-access to the store. So only the status, the error code and its sentence are kept, and the client's
-exception is not chained.
+access to the store. So only the status, the error code and the store's explanation are kept, and
+the client's exception is not chained.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _RETRY = "Check the endpoint and retry once the store answers."
 
 @contextmanager
 def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
-    """Raise a ``LakeError``, which names the operation and the address, for any client error of a
-    with block.
+    """Raise a ``LakeError``, which names the operation and the address, for any error of the
+    client in a with block.
 
     Each of ``secrets`` is replaced by ``***`` in the message, even if it is percent-encoded.
     """

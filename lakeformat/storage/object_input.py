@@ -9,8 +9,8 @@ from collections.abc import Callable
 __all__ = ["READ_AHEAD", "RangeStream"]
 
 READ_AHEAD = 1 << 20
-"""The least number of bytes that a request fetches from a larger file. A store sends about this
-many bytes in the time that it needs to answer.
+"""The least number of bytes that a request fetches; a smaller file is fetched as a whole. A store
+needs about as much time to begin an answer as to send this many bytes.
 """
 
 

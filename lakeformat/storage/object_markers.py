@@ -38,8 +38,9 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
 def _are_deleted_at_once(client: ObjectClient, key: str) -> bool:
     """Delete all markers below a directory with pyarrow's S3 client, and return True.
 
-    Return False if pyarrow has no S3 client, or if it fails: it does not use the proxy of the
-    environment, for example. ``delete_foreign_marker`` does, but is slower for many markers.
+    Return False if pyarrow has no S3 client, or if that client fails. For example, it ignores the
+    proxy of the environment. ``delete_foreign_marker`` uses the proxy, but is slower for many
+    markers.
     """
     try:
         from pyarrow.fs import S3FileSystem
@@ -77,9 +78,9 @@ def delete_foreign_marker(client: ObjectClient, key: str) -> None:
 
 
 def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
-    """Return a client whose root is a directory, so that the empty name is its marker.
+    """Return a client whose root is a directory. There, the directory's marker has the empty name.
 
-    The client removes the slash at the end of any other name.
+    A marker cannot be deleted by its full name, because a client removes the slash at its end.
     """
     return _with_values(
         client,

@@ -129,7 +129,7 @@ class ObjectStorage:
         return self._raw.create(_key(path), content)
 
     def prove_creation(self, path: str) -> None:
-        """Raise ``UnsupportedError`` unless the store refuses to create an existing file.
+        """Raise ``UnsupportedError`` if the store lacks reliable conditional writes.
 
         The store is tested once per process.
         """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock between the threads of this process, if the caller states that no other process writes.
+"""A lock between the threads of this process, for tables that no other process writes.
 
-The lock never expires, and is free at once after a write that got no answer. Such a write may
+The lock never expires. It is released even if a write under it got no answer. Such a write may
 arrive later and replace the write of the next holder. See ``docs/storage.md``.
 """
 

@@ -125,7 +125,7 @@ class RenameStorage:
         return self.move_into_place(path, content)
 
     def prove_creation(self, path: str) -> None:
-        """Raise ``UnsupportedError`` unless the file system refuses to replace an existing file.
+        """Raise ``UnsupportedError`` if a rename of the file system may replace an existing file.
 
         The result of the test is kept in this process.
         """
@@ -156,8 +156,8 @@ class RenameStorage:
 
         While a file is replaced, a reader may find no file, but never an incomplete one.
 
-        A directory at ``path`` raises ``AlreadyExistsError``. Where a rename may replace a file, a
-        writer that holds a lock publishes snapshots by this method.
+        A directory at ``path`` raises ``AlreadyExistsError``. On a file system whose rename may
+        replace a file, ``LockedCreation`` publishes snapshots with this method.
         """
         if self.directory_exists(path):  # the finished file would be moved into it
             raise AlreadyExistsError(

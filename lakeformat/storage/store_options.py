@@ -2,7 +2,7 @@
 """The options of object stores, with the names that they have in Paimon catalogs.
 
 ``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An unknown option raises
-``InvalidRequestError``: a misspelt endpoint must not send data to the wrong store.
+``InvalidRequestError``: if a misspelt ``s3.endpoint`` was ignored, AWS would get the data.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns: commits of one machine queue for a table, so that they do not compete.
+"""Turns: the writers of one machine commit to a table one after the other.
 
 Turns only save attempts and guarantee nothing: ``Storage.create`` alone decides which commit is
 published. Writers without turns, such as other engines, only cost further attempts.

@@ -33,7 +33,7 @@ class AgeFloor:
     rule.
     """
     commit: int | None = None
-    """The number of the newest snapshot, if the limit is more than 5 minutes earlier because of it;
+    """The number of the newest snapshot, if its commit made the limit more than 5 minutes earlier;
     else None.
     """
 
@@ -57,8 +57,8 @@ class AgeFloor:
     def before_commit(self, number: int, millis: int) -> AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
-        ``number`` and ``millis`` are the number and the time of that commit's snapshot. Nothing in
-        the table shows if a write that began within this day, or later, has ended.
+        ``number`` and ``millis`` are the number and the time of that commit's snapshot. A write
+        that began after this limit may be in progress: nothing in the table shows its end.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self

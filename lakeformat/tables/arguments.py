@@ -40,8 +40,8 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table
 - ``"table"`` or ``{}``: all rows.
 - ``"partitions"``: the rows of each partition that gets new rows. A table without partition
   columns raises ``InvalidRequestError``.
-- ``"dynamic"``: as ``"partitions"``, but in a table without partition columns all rows. A Paimon
-  table keeps these rows if there are no new rows.
+- ``"dynamic"``: as ``"partitions"``. In a table without partition columns, all rows are replaced.
+  Only a Paimon table keeps them if there are no new rows.
 """
 
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]

@@ -79,14 +79,14 @@ class StreamTable:
     forget: Callable[[str], None]
     """Deletes the consumer with this name."""
     old_directory: Callable[[CommitId], str | None] = lambda _: None
-    """Returns the directory of the files of earlier releases, which may belong to another table;
-    None if they are not needed to find the given commit.
+    """Returns the directory in which earlier releases wrote these files; None if they are not
+    needed to find the given commit. The files may belong to another table.
     """
     forget_old: Callable[[str], None] = lambda _: None
     """Deletes the consumer with this name that an earlier release created."""
     adopted: Callable[[], StreamTable] | None = None
-    """Returns the parts of the Iceberg table that a Mixed table may have been before: its files
-    count for streams without a file. None for other formats.
+    """Only for Mixed tables: returns the parts of the base store. It may have files from a time
+    when the table was an Iceberg table. They count for streams without a file in ``directory``.
     """
 
 
@@ -171,12 +171,11 @@ class _LoggedBatch:
         self._forget()
 
     def forget_unless_published(self, noted: CommitId) -> None:
-        """Delete the record and the consumer of a failed first attempt if the batch is not
-        published, and restore the record of the previous batch. ``noted`` is the identity that
-        ``begun`` has returned.
+        """Undo ``begun`` after a failed first attempt, if the batch is not published.
 
-        The record of a repeated attempt is kept, because an earlier attempt may have published the
-        batch.
+        The record of the previous batch is restored, and the consumer is deleted. ``noted`` is the
+        identity that ``begun`` has returned. After a repeated attempt, nothing is undone: an
+        earlier attempt may have published the batch.
         """
         if not self.is_first_try or self.table.find_commit(noted) is not None:
             return

@@ -65,11 +65,11 @@ class CommitId:
     older snapshots does not matter.
 
     ``replaces`` is the number of the snapshot in which the same user published an earlier version
-    of the rows, with a lower identifier. The commit removes the rows of the user's newest commit
-    with a lower identifier; in a table with a primary key, or in an upsert, the new row of each key
-    wins instead. Sometimes the old rows cannot be removed any more, for example after a compaction
-    has merged them with other rows. Then ``InvalidRequestError`` is raised, and nothing is
-    published. An overwrite ignores ``replaces``.
+    of the rows, with a lower identifier. If there are several such snapshots, the newest counts.
+    The commit removes the rows of that snapshot. But in a table with a primary key, or in an
+    upsert, it removes no rows: the new row of each key wins. Sometimes the old rows cannot be
+    replaced any more, for example after a compaction has merged them with other rows. Then
+    ``InvalidRequestError`` is raised, and nothing is published. An overwrite ignores ``replaces``.
     """
 
     user: str

@@ -31,20 +31,20 @@ class ObserverLag:
     """The commits after which the work of the observer is still missing."""
 
     snapshots: int
-    """The count of snapshots whose work is missing; the count of all snapshots if no earlier work
-    can be used.
+    """The number of snapshots whose work is missing. If no earlier work can be used, all snapshots
+    count.
     """
     finding: str | None = None
     """The missing work as a clause for reports; None if no work is missing."""
     advice: str | None = None
-    """The remedy if the work would fail again; None if doing it again helps."""
+    """The next step if another attempt would fail, too; else None."""
 
 
 class CommitObserver(Protocol[Handle_contra]):
     """Work that must follow each commit."""
 
     def before_commit(self, handle: Handle_contra) -> None:
-        """Raise ``UnsupportedError`` if the work cannot be done after this commit."""
+        """Raise ``UnsupportedError``, before a commit, if the work after it would be impossible."""
         ...
 
     def after_commit(self, handle: Handle_contra) -> None:

@@ -20,8 +20,8 @@ class CompactManifestsReport(Report):
     """The id of the published snapshot; None if nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """The number of manifests that were merged. A manifest that has entries of deleted files is
-    merged, too.
+    """The number of manifests that were merged. Manifests count, too, if only their entries of
+    deleted files were dropped.
     """
     manifests_after: int | None
     """The number of manifests after the merge; None if unknown, for example in a dry run."""

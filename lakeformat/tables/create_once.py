@@ -36,8 +36,9 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
     """Create a file whose content no other writer has, and return the outcome.
 
     If the name is taken, or if the answer of the storage is lost, the file is read: its content
-    shows which writer created it. This call itself may have taken the name, if a client library
-    repeated the request. If a ``LakeError`` is raised, this call has not created the file.
+    shows which writer created it. If a client library sends the request of this call twice, the
+    name may be taken although this call created the file. If a ``LakeError`` is raised, this call
+    has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -83,8 +84,8 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file and return True; return False if it exists.
 
-    If the storage gives no answer, the file is read. Return True if it has ``content``, although
-    another writer may have written the same content; False if it has other content. Raise
+    If the storage gives no answer, the file is read: return True if it has ``content``, and False
+    if it has other content. Another writer of the same content also leads to True. Raise
     ``UnavailableError`` if the file was not created.
     """
     try:

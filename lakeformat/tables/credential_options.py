@@ -21,8 +21,8 @@ _KEYS = re.compile(
     r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"
     r"|authorization|connection-?string|jaas-config|passphrase|password|secret"
 )
-"""Matches more keys whose values are hidden in output, although ``names_credential`` returns False
-for them. A table may have such an option.
+"""Matches further keys whose values are hidden in output. If ``names_credential`` returns False for
+such a key, a table can have the option.
 """
 _HIDDEN = "***"
 _DIRECTORY = ".path"
@@ -37,8 +37,10 @@ def names_credential(key: str) -> bool:
 
 
 def require_no_credential(key: str, value: str = "") -> None:
-    """Raise ``InvalidRequestError`` if ``key`` names a credential, or if ``key`` is that of a
-    directory, such as ``write.data.path``, and the address ``value`` contains a credential.
+    """Raise ``InvalidRequestError`` if ``key`` names a credential.
+
+    Raise it also if the option is a directory, such as ``write.data.path``, and its address
+    ``value`` contains a credential.
     """
     if key.endswith(_DIRECTORY) and carries_secret(value):
         raise InvalidRequestError(

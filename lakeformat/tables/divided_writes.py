@@ -36,8 +36,8 @@ class WriterBuckets(Protocol):
 
 
 class BegunBatch(AbstractContextManager["BegunBatch"], Protocol):
-    """A batch of writes to a table; it ends with its commit, or without a commit after its with
-    block.
+    """A batch of writes to a table. ``commit`` ends it. If there is no commit, the end of the with
+    block ends it.
     """
 
     @property

@@ -109,8 +109,8 @@ def read_members(declared: Sequence[Member], members: Mapping[str, Any]) -> dict
     """Return the values of the declared members by their Python names.
 
     A missing required member raises ``KeyError``. A value of another type, or null for a required
-    member, raises ``ValueError``. Optional members that are null, and undeclared members, are left
-    out.
+    member, raises ``ValueError``. The result lacks undeclared members, and optional members
+    that are missing or null.
     """
     return {
         member.name: member.checked(members[member.key])

@@ -47,8 +47,9 @@ class Leases(Protocol):
         ...
 
     def renew(self, lease: StoredLease) -> bool:
-        """Store the new end of a lease and return True; return False if another holder has the next
-        lease.
+        """Store the new ``expires_millis`` of a lease, and return True.
+
+        Return False if another holder has the next lease.
         """
         ...
 
@@ -59,7 +60,7 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """The metadata pointer of a table. Its catalog may also store the leases of the table."""
+    """A metastore, or the metadata pointer of a table. Its catalog may store leases, too."""
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``.

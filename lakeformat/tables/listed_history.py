@@ -50,7 +50,7 @@ class History(Protocol[S]):
 
 
 class ListedHistory(Table, Generic[S]):
-    """The methods that return snapshots, from the history in the newest metadata."""
+    """A table whose methods return snapshots from the newest metadata."""
 
     def snapshots(self, *, after: AnyPosition | None = None) -> list[S]:
         """Return the snapshots that have not expired, oldest first.

@@ -66,8 +66,8 @@ class OrphanReport(Report):
     """The number of unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The number of the newest snapshot, if without it the age limit would be more than 5 minutes
-    later; else None.
+    """The id of the newest snapshot, if its commit made the age limit more than 5 minutes earlier;
+    else None.
     """
     writing_files: int
     """The number of unreferenced files that are kept because their writer may still be running.

@@ -46,17 +46,17 @@ class PositionStream(TableStream[S, Position]):
 
     @property
     def next_snapshot(self) -> int | None:
-        """The lowest sequence number that the next snapshot can have; None while ``position`` is
-        None.
+        """A sequence number: the next snapshot has this number or a higher one.
 
-        It is not the id of a snapshot. In a Mixed table it is a sequence number of the change
-        store.
+        It is not a snapshot id. In a Mixed table it is a sequence number of the change store. None
+        while ``position`` is None.
         """
         return None if self._place is None else self._place.numbers[0] + 1
 
     def starts_at(self) -> StreamBegin:
-        """Return the start of the stream, with which another process can read. No rows are
-        delivered.
+        """Return the first snapshots of the stream, so that another process can read them.
+
+        This method reads no rows.
         """
         if self._place is None:
             self._begin()

@@ -48,7 +48,7 @@ _NOUNS: Mapping[FileClass, tuple[str, ...]] = {
     FileClass.MANIFEST: ("manifest",),
     FileClass.MANIFEST_LIST: ("manifest list",),
 }
-"""Nouns for reports, singular and plural, of the kinds that are not named ``<kind> file``."""
+"""The singular and plural of kinds in reports. All other kinds are named ``<kind> file``."""
 
 
 @dataclass(frozen=True, slots=True)

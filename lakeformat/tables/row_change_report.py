@@ -51,12 +51,12 @@ class RowChangeReport(Report):
     rows: int | None = 0
     """The number of rows that met the condition.
 
-    None if ``replayed``, or if whole files were removed in which equality deletes had already
-    deleted rows.
+    None if ``replayed``. Also None if whole data files were removed together with equality or
+    position delete files: metadata does not show how many of the rows were deleted before.
     """
     files_read: int = 0
-    """The number of searched files. For each other file, metadata shows that all of its rows match,
-    or none.
+    """The number of searched files. A file is not searched if metadata shows that all or none of
+    its rows match.
     """
     files_marked: int = 0
     files_rewritten: int = 0

@@ -49,12 +49,12 @@ class RunRecord:
     snapshot_id: int | None = None
     """The id of the snapshot that the run published; None if the run published no snapshot."""
     mark: int | None = None
-    """A number from the caller. Another number, or none, means that a later attempt is a
+    """A number from the caller. A later attempt with another number, or without one, is a
     repetition.
     """
     clears: int | None = None
-    """The number of repetitions that were requested before the success; None if unknown.
-    Repetitions of runs beside this one count, too.
+    """The number of repetitions that were requested before the success; None if unknown. In Airflow
+    this counts the clears of all tasks of the DAG run.
     """
     attempt: int | None = None
     """The number of the attempt that succeeded; None if unknown."""
@@ -67,7 +67,7 @@ class RunRecord:
     again under the same name has a later start.
     """
     again_millis: int | None = None
-    """A time before the first attempt of the repetition, in epoch milliseconds; None without a
+    """The start of the first attempt of the repetition, in epoch milliseconds; None without a
     repetition.
     """
     again_head: str | None = None
@@ -83,24 +83,23 @@ class RunRecords:
     storage: Storage
     directory: str
     old_directory: str | None = None
-    """The directory of the records of earlier releases, if it is another one."""
+    """The directory of the records of earlier releases; None if it is ``directory``."""
     may_name: Callable[[Collection[int]], bool] = lambda _: True
-    """Returns True if a record of the table can have one of these snapshot ids."""
+    """Returns True if a record with these snapshot ids can belong to the table."""
     identifiers: Callable[[], Mapping[str, int] | None] = lambda: None
-    """Returns the highest commit identifier of each commit user in the newest metadata of the
-    table; None if the table may have had other commits.
+    """Returns the highest commit identifier of each commit user in the table; None if snapshots
+    have expired, because the table may have had more commits.
     """
     adopted: Callable[[], RunRecords] | None = None
-    """Returns the records of the Iceberg table that a Mixed table may have been before. None for
-    other formats.
+    """Returns the records that a Mixed table had while it was an Iceberg table, if it ever was.
+    None for other formats.
     """
 
     def read(self, user: str) -> RunRecord | None:
         """Return the record of a run; None if its file is missing, or left empty by a crash.
 
-        If there is no record of this release, return that of an earlier release, unless its
-        snapshot is of another table. If a Mixed table has neither, return the record of the Iceberg
-        table from which it was made.
+        Search ``directory`` first, then ``old_directory``, then ``adopted``. A record in
+        ``old_directory`` is ignored if its snapshot is of another table.
         """
         found = self._own(user)
         return self.adopted().read(user) if found is None and self.adopted else found

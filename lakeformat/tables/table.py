@@ -117,7 +117,7 @@ class Table(ABC):
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The advice for the caller, by the name of each operation or kind of work that is missing."""
+    """The advice for the caller, by the name of the missing operation or kind of work."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -182,7 +182,7 @@ class Table(ABC):
         return None
 
     def begin_write(self, overwrite: Any, conflict: Conflict | None) -> BegunBatch | None:
-        """Begin and return the batch of a write; None if such a write needs no batch."""
+        """Begin a batch for a write and return the batch; None if this write needs no batch."""
         return None
 
     @property
@@ -192,7 +192,7 @@ class Table(ABC):
 
     @property
     def replaces_repeated_rows(self) -> bool:
-        """True if rows that are written a second time are neither added nor counted twice."""
+        """True if writing the same rows a second time does not change the rows of the table."""
         return False
 
     @property
@@ -335,15 +335,15 @@ class Table(ABC):
         are kept until they expire. There ``watermark``, ``as_latest=False`` and ``force`` raise
         ``UnsupportedError``.
 
-        With ``as_latest=False`` the history of a Paimon table is cut: every newer snapshot and its
-        tags are deleted, and later snapshots get the same numbers. If a tag or branch needs a
-        deleted snapshot, ``InvalidRequestError`` is raised without ``force``. ``remove_orphans``
-        deletes unreferenced files. Commits in progress retry on the remaining history.
+        With ``as_latest=False`` all newer snapshots of a Paimon table are deleted with their tags;
+        later commits use their numbers again. Without ``force``, ``InvalidRequestError`` is raised
+        if a tag or branch needs a deleted snapshot. ``remove_orphans`` deletes unreferenced files.
+        Commits in progress retry on the remaining history.
 
-        With ``commit`` a repeated rollback finds the first one and does nothing, so rows committed
-        in between are kept. In an Iceberg table, ``commit`` must have ``first_try_millis``, and
-        ``first_try_head`` on other branches than main. In a Paimon table such a rollback publishes
-        a snapshot even if no row changes. A repeated cut of history is recognised for 7 days.
+        With ``commit`` a repeated rollback finds the first one (with ``as_latest=False`` for 7
+        days) and does nothing, so rows committed in between are kept. In an Iceberg table,
+        ``commit`` must have ``first_try_millis``, and on branches other than main also
+        ``first_try_head``. With ``commit`` a Paimon table gets a snapshot even if no row changes.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

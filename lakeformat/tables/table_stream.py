@@ -122,9 +122,8 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _next_changes(self, place: PlaceT) -> StreamedChanges | None:
-        """Return the changes of the first snapshot with changes after the progress ``place``.
+        """Return the changes of the next snapshot after ``place``; skip snapshots without changes.
 
-        Return None if no such snapshot exists yet.
-
-        In both cases set the progress past the snapshots that were read.
+        Return None if no such snapshot exists yet. In both cases move the progress of the stream
+        past the snapshots that were read.
         """

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A storage that can fail or lose power at any call, and be examined afterwards.
 
-It keeps the contract of ``Storage``, but no promise beyond that. State after a power cut:
+It keeps the contract of ``Storage`` and nothing more. After a power cut:
 
 - ``create`` happened whole or not at all;
 - a file from ``open_output`` that was not closed is missing or has only its first bytes;
 - an interrupted ``overwrite`` left the old content, the new content or an empty file;
 - an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
 - an interrupted ``delete_directory`` deleted some of the files;
-- a ``delete`` may be undone, the latest first, as on a journaling file system, unless a later
-  call has made it durable: ``create``, ``overwrite``, ``make_directory``, ``delete_directory`` or
-  the end of ``open_output``.
+- the latest calls of ``delete`` may be undone, as on a journaling file system. Each of these calls
+  makes the deletes before it durable: ``create``, ``overwrite``, ``make_directory``,
+  ``delete_directory`` and the end of ``open_output``.
 
-The seed makes every choice, so the same seed and fault leave the same bytes.
+The seed selects one of the possible states: the same seed and fault leave the same bytes.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ class CrashableStorage:
     def reopened(self, *faults: Fault, seed: int | None = None) -> CrashableStorage:
         """Return a copy of the storage in the state that a new process finds.
 
-        Without a power cut, that is the state after this process has ended. The copy has its own
-        ``faults``, and the same seed if ``seed`` is None.
+        Without a power cut, this process counts as ended: files that are open for writing are
+        missing or incomplete. The copy has its own ``faults``, and the same seed if ``seed`` is
+        None.
         """
         with self._lock:
             new_seed = self.seed if seed is None else seed

@@ -18,9 +18,9 @@ T = TypeVar("T")
 Scenario = Callable[[CrashableStorage, list[T]], object]
 """A function that does the tested work on a storage.
 
-It appends each result that it has received, such as a snapshot id, to the list. Results in the list
-must survive the fault. The function must make the same storage calls in each run without
-faults, so give it fixed ids and no threads.
+It appends each result that it has received, such as a snapshot id, to the list. A test can then
+check that these results survived the fault. The function must make the same storage calls in each
+run without faults, so give it fixed ids and no threads.
 """
 
 

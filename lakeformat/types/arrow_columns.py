@@ -47,8 +47,9 @@ _WITH_LONG_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def column_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type of a column in memory; unlike ``to_arrow_type``, also for BLOB,
-    GEOMETRY and GEOGRAPHY.
+    """Return the Arrow type of a column in memory.
+
+    BLOB, GEOMETRY and GEOGRAPHY become binary; ``to_arrow_type`` refuses these types.
     """
     if is_bytes(data_type):
         return pa.string() if is_text(data_type) else pa.binary()
@@ -85,8 +86,8 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
     """Return ``array``, or nulls of the type ``wanted`` if it has Arrow's type ``null``.
 
-    Raise ``InvalidRequestError`` if the types differ in kind, such as text and number: Arrow would
-    parse or print the values.
+    Raise ``InvalidRequestError`` if the types differ in kind, such as text and number. Arrow itself
+    would convert the values.
     """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)

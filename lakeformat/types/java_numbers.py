@@ -139,9 +139,9 @@ def _rounded(
 ) -> tuple[str, int]:
     """Return the rounded digits, and the power of ten of the first digit.
 
-    ``is_high`` is True if the number above is near enough, ``is_low`` if the number below is. The
-    last digit is rounded up if ``is_high`` is True and ``is_low`` False. If both are True, the
-    nearer number is taken.
+    ``is_low`` is True if the number with these digits is near enough to the exact number.
+    ``is_high`` is True if the number with the last digit rounded up is near enough. If both are
+    True, the nearer number is taken.
     """
     number, count = int("".join(map(str, digits))), len(digits)
     is_nearer = beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2 == 1)

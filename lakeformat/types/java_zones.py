@@ -58,7 +58,7 @@ the zone has now.
 _LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
 """The last second that 64 bits of nanoseconds can hold."""
 _STEP_SECONDS = 2 * 86_400
-"""The seconds within which no zone changes its offset and changes it back."""
+"""Two days: within this time no zone changes its offset and changes it back."""
 _STANDARD_YEAR = 2030
 
 

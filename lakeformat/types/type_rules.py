@@ -38,7 +38,7 @@ _WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName
 
 
 def is_text(value: object) -> bool:
-    """Return True for a str that UTF-8 can encode, so without an unpaired surrogate."""
+    """Return True for a str that UTF-8 can encode: it has no unpaired surrogate."""
     if not isinstance(value, str):
         return False
     try:

@@ -58,7 +58,7 @@ class TypeName(StrEnum):
     GEOMETRY = "GEOMETRY"
     GEOGRAPHY = "GEOGRAPHY"
     TIME_MICROS = "TIME(6)"
-    """Iceberg's ``time``, for conditions; files of Paimon keep milliseconds of every TIME."""
+    """Iceberg's ``time``, in microseconds, for conditions. Paimon stores TIME in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ _DEFAULT_PARAMETERS: dict[TypeName, tuple[int | str, ...]] = {
 
 
 def atomic(name: TypeName, *parameters: int | str, nullable: bool = True) -> AtomicType:
-    """Return an atomic type with the format's defaults for missing parameters.
+    """Return an atomic type; missing parameters get their defaults.
 
     Raise ``InvalidRequestError`` for too many parameters, and for a parameter that the type does
     not allow.

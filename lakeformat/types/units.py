@@ -78,9 +78,9 @@ def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
 
 
 def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> int:
-    """Return nanoseconds since 1970; digits finer than the type, which some writers store, are cut
-    off.
+    """Return nanoseconds since 1970, rounded down to the unit of the type.
 
+    Some writers store finer digits than the type has.
     Raise ``ValueError`` if ``nano_of_milli`` is not from 0 to 999999.
     """
     if not 0 <= nano_of_milli <= MAX_NANO_OF_MILLI:

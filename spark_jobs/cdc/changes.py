@@ -48,8 +48,8 @@ class OldRows:
 
     values: pa.StructArray | None
     nulls: pa.StructArray | None = None
-    """Booleans, true for an old value that is NULL, because ``values`` also has nulls for columns
-    that did not change; None if no old value is NULL.
+    """Booleans, true for an old value that is NULL; None if no old value is NULL. In ``values``, a
+    null can also mean that the column did not change.
     """
 
     def filter(self, mask: pa.Array) -> OldRows:
@@ -67,8 +67,8 @@ class OldRows:
         """Return the values of a column before the updates, and a boolean for each, true if the
         update changed the value. ``after`` has the new values.
 
-        The types of old and new values may differ only if Arrow has inferred them. Then the
-        values without a change are null.
+        If Arrow has inferred different types for the old and the new values, the returned values
+        are null where nothing changed.
         """
         old = None if self.values is None else field_of(self.values, name)
         if old is None:
@@ -137,8 +137,8 @@ class SourceTable:
     wanted: str | None = None
     """The name of the source table; None if all messages must be of the same table."""
     seen: set[str] = field(default_factory=set)
-    """The source tables in the messages so far. An empty name means messages without the name of
-    a table, which are noted only if there is a ``wanted`` table.
+    """The source tables in the messages so far. If ``wanted`` is set, an empty name stands for
+    messages that do not name their table.
     """
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:

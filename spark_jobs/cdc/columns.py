@@ -37,8 +37,8 @@ class MessageColumn:
     is below 0. The narrowest type follows from both.
     """
     rounded: dict[str, float] = field(default_factory=dict)
-    """Numbers so large that a DOUBLE may have rounded them, each under the part of the column that
-    has it, such as ``a.b``.
+    """For parts of the column, such as ``a.b``: a number so large that a DOUBLE may have rounded
+    it.
     """
 
     @property

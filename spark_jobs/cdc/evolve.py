@@ -64,9 +64,10 @@ def changes_for(
             differences.append(str(found))
     if differences:
         raise lake.InvalidRequestError(
-            f"the rows do not fit {table.location}, and nothing was changed: "
+            f"the rows do not fit {table.location}: "
             + "; ".join(differences)
-            + ". Change the table first, or let the source leave out these columns"
+            + ". Nothing was changed. Change the table first, or let the source leave out these "
+            "columns"
         )
     return changes
 
@@ -79,8 +80,7 @@ def evolved(
     """Apply the changes that ``changes_of`` returns for a table; return the table with its newest
     schema.
 
-    If a change fails, but another run has made all changes meanwhile, the table is returned as
-    well.
+    The error of a failed change is ignored if another run has made all changes meanwhile.
     """
     table = catalog.table(name)
     changes = changes_of(table)
@@ -104,9 +104,10 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
     lacking = [name for name in needed if name not in columns.by_name]
     if lacking and columns.by_name:
         raise lake.InvalidRequestError(
-            f"the rows do not fit {table.location}, and nothing was changed: they lack "
-            f"{', '.join(map(repr, lacking))} (NOT NULL in the table). Their columns are "
-            + f"{', '.join(columns.by_name)}. Correct the names, or send the missing columns"
+            f"the rows do not fit {table.location}: they lack "
+            f"{', '.join(map(repr, lacking))} (NOT NULL in the table). The rows have the columns "
+            + f"{', '.join(columns.by_name)}. Nothing was changed. Correct the names, or send the "
+            "missing columns"
         )
 
 
@@ -121,8 +122,8 @@ def _require_other_letters(new: str, unfilled: Sequence[str]) -> None:
     for name in unfilled:
         if name.casefold() == new.casefold():
             raise _Difference(
-                f"column {new!r} differs only in case from column {name!r} of the table, "
-                "which the rows lack"
+                f"column {new!r} differs only in case from column {name!r} of the table, and "
+                f"the rows lack {name!r}"
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses deletes with only the key in tables with ``sequence.field``, where they are lost."""
+"""Refuses deletes that have only their key, for tables with ``sequence.field``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def require_sequences(
     ``sequence.field``.
 
     The sequence of such a delete is NULL, the oldest one, so it removes no row that has a sequence.
-    But a delete is accepted if another value is not NULL, or if ``whole`` is true for it. Then it
-    is a whole row, with the sequence of the source.
+    A delete with a value in another column is accepted, because it has the whole old row. A delete
+    for which ``whole`` is true is also accepted.
     """
     options, keys = schema.table_options, schema.primary_keys
     sequence = {name.strip() for name in options.sequence_field} - {*keys}
@@ -41,10 +41,11 @@ def require_sequences(
     others = (pc.is_null(values) for name, values in rows.items() if name not in keys)
     if pc.any(reduce(pc.and_, others, deletes)).as_py():
         raise lake.InvalidRequestError(
-            f"{path} has a delete with only the key, which removes no row with a value in "
-            f"{' or '.join(map(repr, sorted(sequence)))} (sequence.field of the table). No row of "
-            "this commit was written. Let the source send whole old rows (PostgreSQL: REPLICA "
-            "IDENTITY FULL), and replace this file by one with whole rows"
+            f"{path} has a delete with only the key. The delete has no value in "
+            f"{' or '.join(map(repr, sorted(sequence)))} (sequence.field of the table), so it "
+            "would not remove a row that has one. No row of this commit was written. Let the "
+            "source send whole old rows (PostgreSQL: REPLICA IDENTITY FULL), and replace this file "
+            "by one with whole rows"
         )
 
 

@@ -53,8 +53,8 @@ def _parse(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def _with_nulls(array: pa.Array) -> pa.Array:
-    """Return ``array`` with the elements of its lists. If all elements are null, Arrow has lost
-    them.
+    """Return ``array``, in which lists have their null elements again: if all elements are null,
+    Arrow loses them.
     """
     if pa.types.is_list(array.type):
         has_type = not pa.types.is_null(array.type.value_type)

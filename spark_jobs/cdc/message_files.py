@@ -36,8 +36,8 @@ from spark_jobs.runtime.progress import report_progress
 __all__ = ["ROW_KIND", "MessageFiles"]
 
 ROW_KIND = "__row_kind"
-"""The name of the column with the kind of each row. It differs from ``rowkind``, because an Iceberg
-table can have such a column.
+"""The name of the column with the kind of each row. It is not ``rowkind``, because an Iceberg table
+can have a column of that name.
 """
 
 _FILE_BYTES = 32 << 20
@@ -61,8 +61,8 @@ class MessageFiles:
     key.
     """
     within: Sequence[str] = ()
-    """The partition columns of a Mixed table, in which each partition can have a row of a key; an
-    update that changes them deletes the row in the old partition.
+    """The partition columns of a Mixed table. Each partition can have a row with the same key, so
+    an update that changes these columns deletes the row in the old partition.
     """
     only: str | None = None
     """The source table whose messages are read; None if all messages must be of the same table."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parses messages with the whole old rows of updates that move a row to another key or partition.
 
-The delete of a moved row needs all values of the old row, such as its sequence. Of other updates
-the old values are not parsed.
+The delete of a moved row needs all values of the old row, such as its sequence. For other
+updates, old values are parsed only in the columns whose change moves a row.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def parse_with_old_rows(
     ``row`` is the type of the new rows. A change of one of the columns ``keys`` moves a row.
     ``wanted`` returns the schema for parsing, given ``row`` and the columns of the old rows.
 
-    An old NULL is usually read as a value that did not change. In the columns ``within``, an old
-    NULL counts as a change. In a row that moves, an old NULL also counts in the columns ``nulls``.
+    An old NULL is usually read as a value that did not change. In the columns ``within`` it is read
+    as a change. If an update moves a row, this is also so in the columns ``nulls``.
 
     If a line has several messages and one moves a row, the old rows of all updates are parsed.
     ``path`` names the file in errors.

@@ -48,7 +48,7 @@ def _marked(line: bytes, columns: Sequence[str]) -> bytes:
 
 
 def _marked_messages(line: str, columns: Sequence[str]) -> Iterator[str]:
-    """Yield the messages of a line with their marks; few programs write several into one line."""
+    """Yield the messages of a line, usually one, with their marks."""
     end = 0
     while (begin := _NOT_A_SPACE.search(line, end)) is not None:
         message, end = _DECODER.raw_decode(line, begin.start())

@@ -33,7 +33,7 @@ def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
 
 
 def applying(messages: MessageFormat) -> str:
-    """Return the sentence of an error that names the value of ``format`` for a source with change
-    messages.
+    """Return a sentence for errors: the source has change messages, and this value of ``format``
+    applies them.
     """
     return f"The source holds change messages: with format={messages!r} the job applies them"

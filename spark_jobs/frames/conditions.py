@@ -50,8 +50,8 @@ _CHANGE_OF_CALENDAR = date(1582, 10, 4), date(1582, 10, 15)
 compare a literal with the bounds of a file.
 """
 _FIRST_EXACT_MOMENT = date(1900, 1, 1)
-"""Spark may move an earlier moment with a time zone when it compares it with the bounds of a file,
-because of the calendar or the local mean time of a city.
+"""Spark may shift an earlier timestamp with a time zone before it compares the timestamp with the
+bounds of a file. The reason is the calendar, or the local mean time of a city.
 """
 
 
@@ -137,7 +137,7 @@ def _literal(field: DataField, value: pa.Scalar) -> Column | None:
 
 
 def _moment(value: pa.Scalar) -> Column | None:
-    """Return the literal of a timestamp; None if its unit is nanoseconds, or if Spark may move it.
+    """Return the literal of a timestamp; None if its unit is nanoseconds, or if Spark may shift it.
 
     The literal is SQL text, because Spark would convert a datetime to the driver's time zone.
     """

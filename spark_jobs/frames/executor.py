@@ -36,8 +36,8 @@ class SparkExecutor:
 
     ``table.rescale``, ``table.remove_orphans`` and ``table.check`` also take this executor. Small
     units share a task. The largest tasks run first, and the results of a task are returned when it
-    ends. The table with its storage options is pickled into the tasks, so that no plan and no web
-    page shows the options.
+    ends. The table with its storage options is pickled into the tasks, so that no plan or web page
+    of Spark shows the options.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
@@ -111,8 +111,8 @@ class _TaggedJobs:
         yield from map(pickle.loads, answers)
 
     def _add_tag(self) -> None:
-        """Tag the job in the thread that starts it, because a classic session keeps the tags of
-        each thread.
+        """Tag the job in the thread that starts it, because a classic session has separate
+        tags for each thread.
         """
         if (context := classic_context(self._spark)) is None:
             self._spark.addTag(self._tag)

@@ -2,10 +2,10 @@
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
 To limit a batch by bytes, Spark computes the size of every column for each row, which takes
-several times as long as passing the rows. A row is narrow if its texts have at most
-``WIDEST_BYTES``, so a batch of ``BATCH_ROWS`` narrow rows has at most 128 MiB of texts. Decimals of
-up to 18 digits can be passed as 64-bit integers, because otherwise Spark creates an object and
-bytes for each decimal.
+several times as long as passing the rows. Therefore each row must be narrow: its texts have at most
+``WIDEST_BYTES``. A batch of ``BATCH_ROWS`` such rows has at most 128 MiB of texts. Decimals of up
+to 18 digits can be passed as 64-bit integers, because otherwise Spark creates an object and bytes
+for each decimal.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ _NARROW = (
 
 
 def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
-    """Return ``frame.mapInArrow(work, columns)``; columns of ``frame`` may have any names.
+    """Return ``frame.mapInArrow(work, columns)``, also if names of columns contain a dot.
 
-    ``columns`` is the schema of the result. Spark itself takes a dot in a name as the access to a
-    field of a struct. ``counted_by_rows`` turns some decimals into integers; ``work`` gets these
-    columns as 64-bit decimals.
+    Spark itself takes a dot in a name as the access to a field of a struct. ``columns`` is the
+    schema of the result. If ``counted_by_rows`` has turned decimals into integers, ``work`` gets
+    them as 64-bit decimals.
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]

@@ -47,7 +47,7 @@ def spread(
 ) -> DataFrame:
     """Return the rows that ``work`` computes from the parts, each part in a separate task.
 
-    Parts and work are pickled into the tasks, so that no plan and no web page shows them.
+    Parts and work are pickled into the tasks, so that no plan or web page of Spark shows them.
     """
     packed = [to_send(part) for part in parts]
     numbers = spark.range(0, len(packed), 1, max(len(packed), 1))

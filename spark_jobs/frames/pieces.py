@@ -105,9 +105,10 @@ def piece(
 ) -> pa.RecordBatch:
     """Return the row of ``PIECES`` that describes a piece of rows.
 
-    ``task`` is the number of the task that writes the rows. This task writes its pieces in the
-    order of ``source``, the number of the packing task, and then of ``number``. ``refused`` is the
-    pickled error of a packing task that cannot pass its rows; else None.
+    ``task`` is the task that writes the rows, ``source`` the task that packs them, and ``number``
+    counts the pieces of ``source``. The writing task takes its pieces in the order of ``source``
+    and ``number``. ``refused`` is the pickled error of a packing task that cannot pass its rows;
+    else None.
     """
     values = (task, source, number, None, *packed[1:], refused)
     arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]

@@ -186,8 +186,8 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Remove the references to missing and truncated data files, whose rows are lost; refused if
-    more than half of the files are missing or truncated.
+    """Remove the references to missing and truncated data files, and so all rows of these files.
+    Refused if more than half of the files are missing or truncated.
     """
     return table.remove_missing_files(dry_run)
 
@@ -207,14 +207,14 @@ def _create_tag(
 def _create_tag_from_timestamp(
     table: lake.Table, *, tag: str, timestamp: str | int, time_retained: str | None = None
 ) -> Any:
-    """Create a tag of the first snapshot that was committed at a time, or later."""
+    """Create a tag of the first snapshot that was committed at ``timestamp`` or later."""
     return table.tags.create(tag, at_or_after=timestamp, retain=time_retained)
 
 
 def _create_tag_from_watermark(
     table: lake.Table, *, tag: str, watermark: int, time_retained: str | None = None
 ) -> Any:
-    """Create a tag of the first snapshot that has reached a watermark."""
+    """Create a tag of the first snapshot whose watermark is at least ``watermark``."""
     return table.tags.create(tag, watermark=watermark, retain=time_retained)
 
 
@@ -240,7 +240,7 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
     oldest such tags beyond ``tag.num-retained-max``. If ``tag.automatic-creation`` is ``batch``,
-    all tags count and can be deleted, except those that a branch or a rollback needs.
+    these are the oldest tags with any name. Tags that a branch or a rollback needs are kept.
     """
     return table.tags.create_due()
 
@@ -277,7 +277,7 @@ def _rollback_to(
 
 
 def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
-    """Delete the snapshots that were committed after a time."""
+    """Delete the snapshots that were committed after ``timestamp``."""
     return table.rollback(as_of=timestamp, as_latest=False)
 
 

@@ -57,8 +57,8 @@ def read_table(
     ``table`` is ``database.table``, the directory of a table, or an open table; ``warehouse`` and
     ``catalog_options`` replace those of ``register``. If Spark can check all conditions and
     read all column types, it reads the files that need no merge, with filters and columns pushed
-    down. Python tasks read all other files. Spark pushes nothing down to these tasks, so
-    ``columns`` and ``where`` save work there.
+    down. Python tasks read all other files. Spark pushes nothing down to these tasks: give
+    ``columns`` and ``where``, so that they read less.
 
     ``native=False`` reads everything in Python tasks. ``native=True`` lets Spark also read from
     object stores, for which Spark needs its own keys. By default Spark reads only from local disks
@@ -125,10 +125,11 @@ def read_changes(
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
     """Return the rows of ``scan`` as a DataFrame.
 
-    Spark itself reads the files that need no merge, if it can read all of them and check all
-    conditions. Otherwise Python tasks read everything. ``native=True`` lets Spark read from every
-    storage, None only from local disks and HDFS. With False, only Python tasks read. Raises
-    ``UnsupportedError`` for a column type that is not passed to Spark, such as VARIANT.
+    Spark itself reads the files that need no merge, and Python tasks read all other files. But if
+    Spark cannot read all files that need no merge, or cannot check all conditions, Python tasks
+    read everything. ``native=True`` lets Spark read from every storage, ``native=None`` only from
+    local disks and HDFS, ``native=False`` from none. Raises ``UnsupportedError`` for a column type
+    that is not passed to Spark, such as VARIANT.
     """
     splits = scan.splits()
     files: Sequence[PlainFile] = ()

@@ -88,12 +88,12 @@ def by_bucket(
     """Return the rows of ``frame``, distributed so that one task has all rows of a bucket of a
     partition; for a Mixed table all rows of a node (a hash bucket).
 
-    ``format("lake")`` writes a table with buckets only from such rows, as batch or as stream.
-    ``write_table`` needs no such rows: it distributes its rows itself. The rows are shuffled, but
-    not sorted.
+    Use it before ``format("lake")`` writes a batch or a stream to a table with buckets.
+    ``write_table`` does not need it, because it distributes the rows itself. The rows are shuffled,
+    but not sorted.
 
-    Raises ``InvalidRequestError`` if a key or partition column is missing, or if a cast may change
-    its value. Raises ``NotFoundError`` for a missing table.
+    Raises ``InvalidRequestError`` if a key or partition column is missing, or if a cast to its type
+    in the table may change a value. Raises ``NotFoundError`` for a missing table.
     """
     found = find_table(frame.sparkSession, table, warehouse, catalog_options)
     return routed(frame, routing_of(found))
@@ -164,9 +164,9 @@ def routed(frame: DataFrame, routing: Routing) -> DataFrame:
     """Return the rows distributed by bucket to the tasks that write them.
 
     A batch whose rows have no order, or have postponed buckets, is distributed so that tasks write
-    few files. A stream whose rows have no order is returned unchanged. In all other cases raise
-    ``InvalidRequestError`` if a column that determines the bucket or partition is missing, or if a
-    cast may change its value.
+    few files. A stream whose rows have no order is returned unchanged. All other rows must have
+    the columns that determine the bucket and the partition. Raise ``InvalidRequestError`` if one of
+    these columns is missing, or if a cast to its type in the table may change a value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

@@ -86,8 +86,8 @@ def in_order(
     """Return further arguments for the writers of a table; None if there are none.
 
     These are the transaction number of ``batch`` and, in a table with unique keys, ``upsert_by``.
-    If neither is given, they are ``read_snapshot`` and ``conflict``. If the format lacks
-    ``read_snapshot``, return None, because the commit raises ``UnsupportedError``.
+    If neither is given, they are ``read_snapshot`` and ``conflict``. If the format does not support
+    ``read_snapshot``, return None: the commit will raise ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:
@@ -214,8 +214,8 @@ def write_in_tasks(
 
     In a table with a primary key or buckets, exactly one task must get all rows of a bucket. With
     ``read_rows``, this function sends the rows to these tasks. Without it, the caller must have
-    distributed ``frame`` in this way; otherwise the written files are deleted and
-    ``UnsupportedError`` is raised (for a Mixed table by the commit). A failed attempt deletes its
+    distributed ``frame`` in this way. Otherwise, delete the written files and raise
+    ``UnsupportedError``; for a Mixed table, the commit raises it. A failed attempt deletes its
     files; a killed attempt leaves them as orphans.
 
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``. ``order`` has
@@ -265,10 +265,10 @@ def _messages_of(
 
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
-    """Raise ``UnsupportedError`` if several tasks have written the same bucket, where their
-    sequence numbers would collide.
+    """Raise ``UnsupportedError`` if several tasks have written rows of the same bucket.
 
-    Before the error is raised, the files of all messages are deleted.
+    The sequence numbers of these rows would collide. Before the error is raised, the files of all
+    messages are deleted.
     """
     if not has_ordered_rows(row_schema(table)) or table.writer_buckets() is not None:
         return  # or the commit of the table checks it

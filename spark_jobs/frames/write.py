@@ -30,8 +30,8 @@ _MODES = get_args(WriteMode)
 _Stream: TypeAlias = tuple[str, str, str]
 """The location of a table, its branch, and the user of the commits."""
 _PUBLISHED: dict[_Stream, tuple[tuple[str, int], frozenset[int]]] = {}
-"""The newest run and batch of each stream into a table, and the hashes of the frames that it
-published.
+"""By stream: the id of its newest run, the number of its newest batch, and the hashes of the frames
+that this batch published.
 """
 
 
@@ -142,12 +142,14 @@ def write_stream_batch(
     """Return a function for ``foreachBatch`` that writes each batch of a stream once.
 
     The function calls ``write_table`` with ``kinds``, ``upsert_by`` and ``sequence_by``. The commit
-    identity of a batch is the user ``spark-<query>`` and the number of the batch. ``query`` is a
-    name of the stream, the same in all of its runs. A new checkpoint needs a new name. Default: the
-    id of the query, which the checkpoint of the stream has. If a batch has several writes to a
-    table, give each further write its own ``query``. The returned function raises
-    ``NotFoundError`` for a missing table, ``InvalidRequestError`` if the batch would be taken for
-    another one that is already published, and the errors of ``write_table``.
+    identity of a batch is the user ``spark-<query>`` and the number of the batch. By default,
+    ``query`` is the id of the streaming query, which Spark stores in the checkpoint. A name
+    that you give must be the same in all runs of the stream; a new checkpoint needs a new name. If
+    a batch has several writes to a table, give each further write its own ``query``.
+
+    The returned function raises ``NotFoundError`` for a missing table, ``InvalidRequestError`` if
+    the batch would be taken for another one that is already published, and the errors of
+    ``write_table``.
     """
 
     def write(frame: DataFrame, batch: int) -> None:
@@ -179,10 +181,10 @@ def _require_repetition(frame: DataFrame, stream: _Stream, batch: int) -> None:
     plans = _published(frame, stream, batch)
     if plans and frame.semanticHash() not in plans:
         raise lake.InvalidRequestError(
-            f"the rows were not written, because batch {batch} of this stream has another write "
-            f"to {stream[0]} with the user {stream[-1]!r}, which counts as the same commit: leave "
-            "the first write of the batch as it is, give each further write_stream_batch of this "
-            "table its own 'query', and run the stream again"
+            f"batch {batch} of this stream has already written other rows to {stream[0]} with the "
+            f"commit user {stream[-1]!r}. So these rows count as the same commit and were not "
+            "written. Leave the first write of the batch as it is, give each further "
+            "write_stream_batch of this table its own 'query', and run the stream again"
         )
 
 
@@ -201,8 +203,8 @@ def _published(frame: DataFrame, stream: _Stream, batch: int) -> frozenset[int]:
 def _run_id(frame: DataFrame) -> str | None:
     """Return the id of the run of a stream, which differs after a restart; None outside a stream.
 
-    The list of running streams has the id. The group of the jobs has the same name, but the
-    function of the stream may set another group.
+    The id is read from Spark's list of running streams. It is also the name of Spark's job group,
+    but the function for ``foreachBatch`` may set another group.
     """
     query = _local_property(frame, "sql.streaming.queryId")
     if query is None:

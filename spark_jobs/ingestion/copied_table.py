@@ -53,8 +53,8 @@ def require_same_merge(table: lake.Table, source: lake.Table, wanted: IngestRequ
     """Raise ``UnsupportedError`` if the changes of ``source`` are not merged yet, and ``table``
     would merge them by other options than ``source``.
 
-    The table may merge in its own way if the changes are merged rows, or if in the source the last
-    row of each key replaces the earlier ones.
+    Other options are allowed if the changes are already merged, or if the last row of a key in the
+    source replaces the earlier rows.
     """
     if table.schema.primary_keys:
         _require_merging(table.schema.table_options.merging, source, wanted)
@@ -67,22 +67,22 @@ def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: Ing
         return
     keys = sorted(key for key in {*merging, *needed} if merging.get(key) != needed.get(key))
     raise lake.UnsupportedError(
-        f"{wanted.table} would get other rows than {wanted.source_table}, whose changes are not "
-        f"merged yet, because its 'changelog-producer' is {options.changelog_producer!r}. Both "
-        "tables must merge rows by the same options, but they differ in "
-        f"{', '.join(keys)}. No row was written. If the source got these options with new columns, "
-        f"set them in {wanted.table}, too (`lake set-option`). Otherwise copy into a new table, "
-        "without these options in 'table_options', and with another consumer"
+        f"{wanted.table} would get other rows than {wanted.source_table}. The changes of the "
+        "source are not merged yet, because its 'changelog-producer' is "
+        f"{options.changelog_producer!r}. So both tables must merge rows by the same options, but "
+        f"they differ in {', '.join(keys)}. No row was written. If these options were set in the "
+        f"source for new columns, set them in {wanted.table}, too (`lake set-option`). Otherwise "
+        "copy into a new table, without these options in 'table_options', and with another "
+        "consumer"
     )
 
 
 def forgets_deletes(source: lake.Table) -> bool:
-    """Return True if a row after a delete may be merged differently in ``source`` and in a copy of
-    it.
+    """Return True if ``source`` and a copy of it may merge a row after a delete differently.
 
     With some options, a later row of a deleted key is compared or merged with the deleted row,
-    until a compaction removes the deleted row. The source may be compacted before the copy. A
-    source whose changes are already merged is not affected.
+    until a compaction removes the deleted row. The results differ if only the source has been
+    compacted. A source whose changes are already merged is not affected.
     """
     options = source.schema.table_options
     keeps = options.sequence_field or options.merge_engine in ("partial-update", "aggregation")
@@ -122,12 +122,12 @@ def _require_rows_remain(table: lake.Table, rows: pa.Table, kinds: str) -> None:
     if deleted.num_rows:
         key = deleted.select(table.schema.primary_keys).slice(0, 1).to_pylist()[0]
         raise lake.UnsupportedError(
-            f"{table.location} could get other rows than its source, which has deleted the row of "
-            f"the key {key}: a compaction of the source forgets the sequence and the values of a "
-            "deleted row, but the copy may still compare or merge a later row with them. Nothing "
-            "was written; set the option 'changelog-producer' of the source to 'lookup', or to "
-            "'full-compaction' if the source refuses that; then copy into a new table, with "
-            "another consumer"
+            f"{table.location} could get other rows than its source, because the source has "
+            f"deleted the row of the key {key}. A compaction of the source forgets the sequence "
+            "and the values of a deleted row, but the copy may still compare or merge a later row "
+            "with them. Nothing was written. Set the option 'changelog-producer' of the source to "
+            "'lookup', or to 'full-compaction' if the source refuses 'lookup'. Then copy into a "
+            "new table, with another consumer"
         )
 
 
@@ -139,12 +139,12 @@ def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
     """
     if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(
-            f"{table.location} could get other rows than its source: files of the source contain, "
-            "or may contain, deleted rows. The source may still compare or merge later rows with "
-            "their sequences and values, which the copy would not know. Nothing was written. If "
-            "rows will be deleted in the source later, too, first set its option "
-            "'changelog-producer' to 'lookup', or to 'full-compaction' if it refuses that. Then "
-            "compact the source completely (`lake compact`), and run the job again"
+            f"{table.location} could get other rows than its source: files of the source may "
+            "contain deleted rows. The source may still compare or merge later rows with these "
+            "deleted rows, but the copy does not get them. Nothing was written. If rows will be "
+            "deleted in the source later, too, first set its option 'changelog-producer' to "
+            "'lookup', or to 'full-compaction' if it refuses 'lookup'. Then compact the source "
+            "completely (`lake compact`), and run the job again"
         )
 
 

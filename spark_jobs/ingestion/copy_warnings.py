@@ -11,7 +11,7 @@ __all__ = ["warn_of_double_rows", "warn_of_missing_rows", "warn_of_overwrites"]
 
 _log = logging.getLogger(__name__)
 _ONE_ROW_WINS = ("deduplicate", "first-row")
-"""The merge engines with which rows that are written again replace themselves, or are ignored."""
+"""The merge engines that keep only one row if the same row is written twice."""
 
 
 def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
@@ -25,9 +25,10 @@ def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Positi
     ]
     if skipped:
         _log.warning(
-            "%s may have other rows than %s: changes do not include the rows that overwrites "
-            "remove and add (snapshots: %s; a rescale among them changes no row). To copy all "
-            "rows, use a new table and another consumer",
+            "%s may have other rows than %s: overwrites of the source, in snapshots %s, were not "
+            "copied, because changes do not include the rows that an overwrite removes and adds. "
+            "If all of them are rescales, no row differs. If not, copy all rows into a new table "
+            "with another consumer",
             table.location,
             source.location,
             ", ".join(skipped),
@@ -63,8 +64,9 @@ def warn_of_double_rows(
     _log.warning(
         "%s gets rows of %s twice: snapshot %d of the target already has the changes before "
         "snapshot %d of the source, but consumer %r has not read these changes. This is normal if "
-        "the target also has another consumer. If the source was renamed after a failed run, and "
-        "only this job has written into the target since: stop the job, roll the target back to "
-        "snapshot %d, set a new consumer to %d with `lake consumer set`, and run the job with it",
+        "the target is also filled with another consumer. But if the source was renamed after a "
+        "failed run, and only this job has written into the target since: stop the job, roll the "
+        "target back to snapshot %d, set a new consumer to %d with `lake consumer set`, and run "
+        "the job with the new consumer",
         *(table.location, source.location, commit.id, ended, consumer, commit.id, ended),
     )

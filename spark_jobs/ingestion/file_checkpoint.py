@@ -171,8 +171,8 @@ class Checkpoint:
         raise lake.InvalidRequestError(
             f"table {name!r} {found}, so it lacks the rows of the files that the checkpoint "
             f"{self.storage.uri(self.path)} records as ingested. Nothing was written. To ingest "
-            "all files, choose another checkpoint. To ingest only files that it does not record, "
-            f"delete the file {_TABLE!r} in it"
+            "all files, choose another checkpoint. To ingest only files that this checkpoint does "
+            f"not record, delete the file {_TABLE!r} in its directory"
         )
 
     def mark(self, batch: Batch, identity: str | None, replayed: bool) -> None:

@@ -13,15 +13,15 @@ IGNORED = (".", "_")
 
 
 def is_match(name: str, part: str) -> bool:
-    """Return True if a part of a glob matches a name. A name with a leading dot needs a part with a
-    leading dot.
+    """Return True if ``part``, one level of a glob such as ``day=*``, matches a name. A name with a
+    leading dot needs a ``part`` with a leading dot.
     """
     return fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
 
 
 def is_unfinished(name: str, pattern: str) -> bool:
-    """Return True if ``**`` in the pattern does not match a directory with this name: it has
-    unfinished files, such as Spark's ``_temporary``.
+    """Return True if ``**`` in the pattern does not match a directory with this name, such as
+    Spark's ``_temporary``, which has unfinished files.
     """
     if not name.startswith(IGNORED) or "=" in name:
         return False

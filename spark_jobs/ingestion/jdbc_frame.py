@@ -43,7 +43,8 @@ class JdbcFrame:
     """All rows of a SQL table. With the option ``partitionColumn`` and its related options, several
     tasks read them.
 
-    Raises ``NotFoundError`` for a missing table, before Spark starts if SQLAlchemy can look it up.
+    Raises ``NotFoundError`` for a missing table. If SQLAlchemy can look up tables in this database,
+    the error is raised before Spark starts.
     """
 
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:

@@ -83,8 +83,8 @@ class RecordFiles:
         return decode_json_file(content, self.storage.uri(path), _records_of, _REMEDY)
 
     def read_all(self, names: set[str], marks: set[str]) -> tuple[list[Record], dict[str, Record]]:
-        """Return the records in ``names`` that ``marks`` shows as published, and the rest by
-        id.
+        """Return the records in ``names`` that are published according to ``marks``, and a mapping
+        from ids to the other records.
         """
         done = published(marks) & names
         pending = {name: self.read(name)[0] for name in names - done if not name.endswith(DONE)}

@@ -21,7 +21,7 @@ _Listed: TypeAlias = Callable[[str], list[FileInfo]]
 """Returns the content of a directory."""
 
 _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:(?://[^/]*|/[^/*?\[]*))(.*)")
-"""Its first group is the place: a bucket, or the host of HDFS, which may be missing."""
+"""A pattern for remote URIs. Its first group is a bucket, or HDFS with or without a host."""
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -31,9 +31,10 @@ def is_remote(path: str) -> bool:
 
 
 def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, FileInfo]:
-    """Return the files that match a pattern, by URI, as for local files. If a file has exactly this
-    name, return only this file. ``*``, ``?`` and ``[…]`` do not match a slash; ``**`` matches any
-    number of directories.
+    """Return the files that match a pattern, by URI. The rules are the same as for local files.
+
+    If a file has exactly this name, return only this file. ``*``, ``?`` and ``[…]`` do not match a
+    slash; ``**`` matches any number of directories.
     """
     match = _SCHEME.fullmatch(pattern)
     assert match is not None

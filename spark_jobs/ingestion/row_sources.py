@@ -91,10 +91,11 @@ class FileRows:
 
     @contextmanager
     def naming_file(self) -> Iterator[None]:
-        """Correct an error of the block about a row: add the path of the row's file, and count the
-        row within this file.
+        """Run a block that writes ``batches``. If it raises an error about a row, correct the row
+        number in the error.
 
-        The writer counts the rows of all files together. The block must write ``batches``.
+        The writer counts the rows of all files together. The corrected error names the file, and
+        the number of the row in this file.
         """
         try:
             yield
@@ -175,11 +176,11 @@ def rows_of(
 def target_table(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
 ) -> lake.Table:
-    """Return the table for the rows: created if ``table`` is None, and with the schema changes that
-    the rows need and the request allows.
+    """Return the table for the rows. Create it if ``table`` is None, and make the schema changes
+    that the rows need and the request allows.
 
-    If another run creates or changes the table meanwhile, its table is returned. Raise
-    ``InvalidRequestError`` or ``UnsupportedError`` if the table cannot take the rows.
+    If another run creates the table meanwhile, use that table. Raise ``InvalidRequestError`` or
+    ``UnsupportedError`` if the table cannot take the rows.
     """
     if table is None:
         columns = rows.new_columns()

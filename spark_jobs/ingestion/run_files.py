@@ -113,11 +113,11 @@ class RunFiles:
     def _require_files(
         self, own: Iterable[str], found: Collection[str], new: Collection[str]
     ) -> None:
-        """Warn if a file in ``own``, which this run has ingested before, is missing in ``found``.
-        If ``new`` has no file to ingest, raise ``InvalidRequestError`` instead.
+        """Warn about files in ``own`` that are missing in ``found``: the commit removes their rows.
 
-        Do this only if the commit replaces the rows of the run's earlier commit, because it then
-        removes the rows of missing files.
+        ``own`` are the files that this run has ingested before. If ``new`` has no file to ingest,
+        raise ``InvalidRequestError`` instead. Do nothing if the commit keeps the rows of the run's
+        earlier commit.
         """
         missing = sorted(set(own).difference(found))
         if not missing or self._commit.replaces is None:
@@ -153,17 +153,18 @@ class RunFiles:
         return result
 
     def mark_others(self) -> None:
-        """Mark as published each record of a killed attempt of another run, if ``new_files`` has
-        found the commit of the attempt.
+        """Mark records of other runs as published, if their attempts were killed after the commit.
 
-        Without the mark, a later run could not find the commit once its snapshot has expired.
+        ``new_files`` has found these commits. Without the marks, a later run could not find them
+        after their snapshots have expired.
         """
         for id in self._unmarked:
             self._create(id + DONE, {})
 
     def mark_published(self) -> None:
         """Mark the record of the earlier attempt of this run that has published the commit. Raise
-        ``CommitUndecidableError`` if several attempts were killed and left different files.
+        ``CommitUndecidableError`` if several attempts were killed and their records name different
+        files.
         """
         done, pending = self._read()
         identity = self._commit.user, self._commit.identifier
@@ -288,7 +289,7 @@ class RunFiles:
         """Return the names of all records and marks.
 
         If records are merged during a listing of several pages, the listing may miss both the
-        merged record and those that it replaces. The next listing then has a new merged record.
+        merged record and those that it replaces. So list again while there is a new merged record.
         """
         names = self._listed()
         for _ in range(_READINGS):
@@ -312,9 +313,10 @@ class RunFiles:
 
 
 def _is_in(identifiers: Mapping[str, int], commit: lake.CommitId) -> bool:
-    """Return True if a table has ``commit``; ``identifiers`` has the newest commit of each user.
+    """Return True if the table has ``commit``. ``identifiers`` maps each user to the number of its
+    newest commit in the table.
 
-    Otherwise, the record of ``commit`` belongs to another table that has or had the same directory.
+    If not, the record of ``commit`` belongs to another table that has or had the same directory.
     """
     return identifiers.get(commit.user, -1) >= commit.identifier
 
@@ -330,8 +332,8 @@ def _shown(paths: Sequence[str]) -> str:
 def _newest(records: Iterable[Record]) -> list[Record]:
     """Return the record of the last commit of each commit user.
 
-    A cleared run commits again as the same user. It replaces the rows of its earlier commit, or the
-    new record also names the files of that commit.
+    A cleared run commits again as the same user. The last record is enough: its commit replaced the
+    rows of the earlier commit, or the record also names the files of the earlier commit.
     """
     ordered = sorted(records, key=lambda record: record.commit.identifier)
     return [*{record.commit.user: record for record in ordered}.values()]

@@ -194,9 +194,11 @@ def find_source(
 
 
 def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
-    """Return the files that match a path or glob, sorted; names that begin with ``.`` or ``_``,
-    such as ``_SUCCESS``, are ignored. ``**`` does not match a directory with such a name, for
-    example Spark's ``_temporary``; but it matches that of a partition, for example ``_day=1``.
+    """Return the files that match a path or glob, sorted.
+
+    Files whose names begin with ``.`` or ``_``, such as ``_SUCCESS``, are ignored. ``**`` does not
+    match directories with such names, for example Spark's ``_temporary``. But it matches those of
+    partitions, for example ``_day=1``.
 
     Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a local directory.
     """

@@ -26,7 +26,7 @@ __all__ = ["SqlRows"]
 
 _ROWS_AT_A_TIME = 65_536
 _ALL_DIGITS = Context(prec=400)
-"""Rounds no number that SQLite can store."""
+"""A context with enough digits for every number that SQLite can store."""
 _SCALE_IF_UNDECLARED = 10
 _TOO_LARGE = {32: 2.0**128 - 2.0**103, 64: math.inf}
 """The least number that becomes infinite as FLOAT and as DOUBLE, by the bits of the type."""
@@ -215,8 +215,8 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the values of a SQL column of type ``kind``; in a decimal column, the numbers that
     SQLite stores become decimals.
 
-    A decimal is rounded to the declared digits if the difference is less than a millionth of the
-    last digit: SQLite stores fractions as floats. Otherwise the decimal keeps all digits of the
+    SQLite stores fractions as floats. So a decimal is rounded to the declared digits if this
+    changes it by less than a millionth of the last digit. Otherwise it keeps all digits of the
     number.
     """
     if not _is_decimal(kind):
@@ -265,8 +265,8 @@ def _type_of_items(kind: pa.DataType) -> pa.DataType:
 
 
 def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
-    """Return True if Arrow converts all numbers in arrays to the number type ``kind`` without a
-    loss, or refuses them.
+    """Return True if Arrow truncates no number when it converts arrays to the type ``kind``. Arrow
+    may refuse a number with an error.
 
     Return False if a value or ``kind`` is not a number.
     """
@@ -282,7 +282,7 @@ def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
 
 def _as_float(value: Any, limit: float) -> Any:
     """Return a decimal, and each decimal in an array, as the nearest float. Raise
-    ``OverflowError`` for a number from ``limit`` on.
+    ``OverflowError`` if the absolute value of a finite number is ``limit`` or more.
     """
     if isinstance(value, list):
         return [_as_float(each, limit) for each in value]

@@ -102,7 +102,7 @@ class SqlTable:
         return found
 
     def _is_int(self, kind: Any) -> bool:
-        """Return True for INTEGER of PostgreSQL, False for that of SQLite, which has up to 64
+        """Return True for INTEGER of PostgreSQL, which has 32 bits. INTEGER of SQLite has up to 64
         bits.
         """
         import sqlalchemy as sql
@@ -278,8 +278,8 @@ def _is_unbounded(kind: Any) -> bool:
 
 
 def _digits(kind: Any) -> int:
-    """Return the digits of a decimal type, with the zeros that PostgreSQL counts only in the scale:
-    NUMERIC(5, -2) holds 9999900, and NUMERIC(3, 5) holds 0.00999.
+    """Return the number of digits that a decimal type holds. A scale below 0 or above the
+    precision adds zeros: NUMERIC(5, -2) holds 9999900, and NUMERIC(3, 5) holds 0.00999.
     """
     scale = kind.scale or 0
     return int(max(kind.precision - min(scale, 0), scale))

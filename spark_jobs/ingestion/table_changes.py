@@ -56,9 +56,9 @@ _Written: TypeAlias = "Callable[[lake.Table, Iterable[StreamedChanges]], list[la
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _LAST = "lake.source.position"
-"""The property for the position of the last source snapshot with copied rows, with its identity."""
+"""The property for the position of the last source snapshot whose rows were copied."""
 _TABLE = "lake.source.table"
-"""The property for the identity of the source; commits of earlier versions lack it."""
+"""The property for the identity of the source; commits by older versions of this job lack it."""
 _RUN = "lake.source.run"
 
 
@@ -153,12 +153,11 @@ def _commit(
     messages: list[lake.CommitMessage],
     properties: dict[str, str],
 ) -> lake.CommitReport:
-    """Commit the files in ``messages``. The snapshot stores ``properties``.
+    """Commit the files with the identity ``noted``. The snapshot stores ``properties``.
 
-    ``noted`` is the identity for this commit; None if another run has already committed changes
-    from the same position. Then return the report of the other run's commit, which may end at
-    another position. Raise ``CommitConflictError`` if that commit is not found, for example because
-    its snapshot has expired.
+    If ``noted`` is None, another run has already committed changes from the same position. Then
+    return the report of that commit, which may end at another position. Raise
+    ``CommitConflictError`` if it is not found, for example because its snapshot has expired.
     """
     if noted is None:
         table.abort(messages)
@@ -182,10 +181,10 @@ def _commit(
 def _noted(
     stack: ExitStack, table: lake.Table, commit: lake.CommitId, messages: list[lake.CommitMessage]
 ) -> lake.CommitId | None:
-    """Record the commit until ``stack`` ends, and return the identity to commit with; None if
+    """Begin a batch of the stream in ``stack``, and return the identity to commit with; None if
     another run has committed changes from the same position.
 
-    Raise ``CommitConflictError`` if later changes were committed, and this commit is not found.
+    Raise ``CommitConflictError`` if the table has a record of a later commit, but lacks this one.
     """
     if not messages:
         return commit
@@ -310,7 +309,7 @@ def _finish_earlier(
 
 
 def _may_have_copied(snapshots: Sequence[lake.Snapshot], user: str) -> bool:
-    """Return True if ``user`` has a commit among the table's snapshots, or such a commit may have
+    """Return True if the table has a commit by ``user``, or may have had one that has since
     expired.
     """
     has_expired = bool(snapshots) and snapshots[0].id > 1
@@ -320,10 +319,10 @@ def _may_have_copied(snapshots: Sequence[lake.Snapshot], user: str) -> bool:
 def _require_same_history(
     table: lake.Table, source: lake.Table, commit: lake.Snapshot, read_table: str
 ) -> None:
-    """Raise ``NotFoundError`` if ``commit`` has copied another table than the one with the identity
+    """Raise ``NotFoundError`` if ``commit`` has copied a table whose identity is not
     ``read_table``, or if the last source snapshot that it has copied was replaced or removed.
 
-    If this snapshot has expired, it is not compared.
+    No error is raised if that snapshot has only expired.
     """
     properties = commit.properties or {}
     if properties.get(_TABLE, read_table) != read_table:

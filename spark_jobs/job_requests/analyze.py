@@ -14,8 +14,8 @@ __all__ = ["AnalyzeRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyzeRequest(CommitRequest):
-    """Publish statistics for query planners: of a Paimon table the number of rows, and statistics
-    of columns; of an Iceberg table the number of distinct values in each column.
+    """Publish statistics for query planners. A Paimon table gets the number of rows, and statistics
+    of columns. An Iceberg table gets the number of distinct values in each column.
     """
 
     columns: Literal["all"] | ColumnNames | None = None

@@ -38,12 +38,12 @@ _CHECKS = (
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
     """Check staged rows before they are published, or the published rows of the table. Give at
-    least one check. A null fails only ``not_null``.
+    least one check. A null can fail only the check ``not_null``.
     """
 
     staged: Sequence[str] | None = None
-    """Addresses of staged results: ``staged`` in the results of the job ``ingest``. Default: the
-    published rows.
+    """Addresses of staged results. The job ``ingest`` returns an address as ``staged`` in its
+    result. Default: check the published rows.
     """
     replaces: Numbered | None = None
     """With ``staged``: the number of the snapshot (in an Iceberg table its id) whose rows the

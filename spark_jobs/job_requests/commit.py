@@ -17,8 +17,9 @@ class StagedCommitRequest(CommitRequest):
     """Publish staged results of a Paimon or Iceberg table in one snapshot, once."""
 
     staged: Sequence[str]
-    """Addresses of staged results: ``staged`` in the results of the job ``ingest``. Without a
-    commit identity the addresses identify the commit: the same list is published once.
+    """Addresses of staged results. The job ``ingest`` returns an address as ``staged`` in its
+    result. Without a commit identity the addresses identify the commit: the same list is published
+    once.
     """
 
     def __post_init__(self) -> None:

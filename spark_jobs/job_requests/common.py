@@ -49,9 +49,9 @@ class JobRequest:
     engine: Engine = "python"
     """With ``python`` one process does all work. With ``spark`` Spark's tasks read and write the
     rows of ``ingest``, ``check``, ``rescale``, ``maintain``, ``compact``, ``compact_database`` and
-    ``changelog``; for ``remove_orphans`` of a Paimon table they read the manifests and directories
-    (other tables refuse ``spark`` there). In all other jobs, such as ``delete``, one process does
-    the work with either engine.
+    ``changelog``. For ``remove_orphans`` of a Paimon table, the tasks read the manifests and
+    directories; for other tables this job refuses ``spark``. In all other jobs, such as ``delete``,
+    one process does the work with either engine.
     """
 
     def __post_init__(self) -> None:
@@ -95,13 +95,14 @@ class CommitKeys:
     of the run needs a higher number. Give both keys or neither.
     """
     commit_first_try_millis: int | None = None
-    """The time at which the first attempt of the commit began, in epoch milliseconds. If a retry
-    does not find the commit, and snapshots since that time may have expired, it fails. Without this
-    key it may publish twice.
+    """The time at which the first attempt of the commit began, in epoch milliseconds. A retry
+    fails if it does not find the commit and snapshots since that time may have expired. Without
+    this key it would publish, even if an earlier attempt has already published.
     """
     commit_first_try_head: str | None = None
     """With ``commit_first_try_millis``: the identity of the newest snapshot when the first attempt
-    began, ``table.position().identity``. While this snapshot exists, no expiry makes a retry fail.
+    began, ``table.position().identity``. While this snapshot exists, a retry does not
+    fail because of expired snapshots.
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit`` on Paimon and Iceberg tables: the number of the snapshot (in an
@@ -170,8 +171,8 @@ class BatchRequest(CommitRequest):
             raise self._without_position()
 
     def require_position(self, table: Table) -> None:
-        """Raise ``InvalidRequestError`` if ``conflict`` is given without ``read_snapshot``, unless
-        ``table`` is a Mixed table, whose batch begins in the job.
+        """Raise ``InvalidRequestError`` if ``conflict`` is given without ``read_snapshot``. A Mixed
+        table accepts this, because its batch begins in the job.
         """
         is_begun = "end_batch" in table.operations
         if self.conflict is not None and self.read_snapshot is None and not is_begun:

@@ -48,8 +48,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
     partitions: Partitions | None = None
     """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such objects. An empty
-    list selects no partition, an empty object every partition. For an Iceberg table name only
-    columns by which it is partitioned without a transform.
+    list selects no partition, an empty object every partition. For an Iceberg table, give only
+    partition columns without a transform.
     """
     strategy: Strategy = "full"
     """``full`` compacts every bucket of a primary-key table completely; in an append table it
@@ -71,8 +71,8 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Columns by which to sort the rows. Strategy ``full`` sorts all rows of the chosen partitions;
     a Paimon table must have no primary key. Strategy ``sort`` sorts by these columns, by default by
     the sort order of the table. Strategy ``zorder`` needs columns here. Strategy ``minor`` does not
-    sort, and refuses this key. In an Iceberg table, except in a Z-order, an item may also be a term
-    such as ``day(ts) desc nulls last``.
+    sort, and refuses this key. In an Iceberg table an item may also be a term such as
+    ``day(ts) desc nulls last``, but not for a Z-order.
     """
     order_strategy: OrderStrategy | None = None
     """The way to sort by the columns ``order_by`` with strategy ``full``. ``order`` sorts by the
@@ -80,10 +80,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     columns. Iceberg tables do not have ``hilbert``. Default: ``order``.
     """
     max_commits: Numbered | None = None
-    """For an Iceberg table: publish groups of files as they are done, in up to this many commits. A
-    commit with a conflict is split into one for each of its groups, so there can be more. A group
-    whose own commit conflicts keeps its old files, and a retry compacts it. Default: all groups in
-    one commit.
+    """For an Iceberg table: publish groups of files as they are done, in up to this many commits.
+    After a conflict, each group of the failed commit is committed alone, so there can be more
+    commits. A group that then has a conflict keeps its old files, and a retry compacts it. Default:
+    all groups in one commit.
     """
     executor: Executor | None = None
     """With engine ``python``: ``threads`` compacts several buckets or groups of files in parallel,

@@ -161,7 +161,7 @@ class IngestRequest(BatchRequest):
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
     table records the files of each run under this name; a later run ingests only new files, and
     refuses changed ones. The name has no effect in tables that [count a repeated row only
-    once](ingest-new-files.md#without-a-checkpoint), nor with change messages, ``overwrite``,
+    once](ingest-new-files.md#without-a-checkpoint), or with change messages, ``overwrite``,
     ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
@@ -238,9 +238,8 @@ class IngestRequest(BatchRequest):
                 raise refusal(f"key {name!r} and option {option!r} are the same: give only one")
         if "format" in (self.table_options or {}):
             raise refusal(
-                "key 'table_options' has 'format', which is not an option: leave it out, "
-                "because the catalog sets it. `lake --format iceberg create-table --mixed` makes "
-                "a Mixed table"
+                "key 'table_options' has 'format', which only the catalog can set: leave it out. "
+                "`lake --format iceberg create-table --mixed` makes a Mixed table"
             )
         if self.jdbc_url is not None:
             self._require_address(self.jdbc_url, self.source_options or {})
@@ -360,7 +359,7 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips files of earlier runs, unless the table replaces repeated rows."""
+        """True if the job skips old files. A table that replaces repeated rows gets all files."""
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

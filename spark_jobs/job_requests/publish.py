@@ -20,6 +20,6 @@ class PublishRequest(TableRequest):
 
     check: bool = False
     """Publish nothing, but read the published table with each installed reader of Iceberg. The job
-    fails if a reader fails or returns wrong rows, except for its known limits, or if the metadata
-    is behind the table or names wrong files.
+    fails if the metadata is behind the table or names wrong files, or if a reader fails or returns
+    wrong rows. Known limits of a reader do not make the job fail.
     """

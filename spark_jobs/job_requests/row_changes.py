@@ -22,8 +22,8 @@ class RowChangeRequest(CommitRequest):
     """
     read_snapshot: TablePosition | None = None
     """For Paimon tables with a primary key, with ``conflict``: the position at which an earlier
-    task read the table, such as ``"main/7"``. The rows are searched in this state, and a row whose
-    key other commits have changed since is kept. Default: the newest snapshot.
+    task read the table, such as ``"main/7"``. The rows are searched in this state. If other
+    commits have changed a row since then, their version is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
     """Required with ``read_snapshot``, unless the table option ``write.conflict`` is

@@ -50,9 +50,9 @@ class TagRequest(TableRequest):
     value. Only for Paimon tables.
     """
     retain: Retention | None = None
-    """``create``, ``replace``: the lifetime of the tag, in an Iceberg table from the commit of the
-    snapshot. Default: the table option ``tag.default-time-retained``, of an Iceberg table
-    ``history.expire.max-ref-age-ms``; without this option the tag is kept until you delete it.
+    """``create``, ``replace``: the lifetime of the tag. In an Iceberg table it begins with the
+    commit of the snapshot. Default: the table option ``tag.default-time-retained``, in an Iceberg
+    table ``history.expire.max-ref-age-ms``. Without it the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""
@@ -63,8 +63,8 @@ class TagRequest(TableRequest):
     force: bool = False
     """``delete``, ``replace``: also accept a tag at which a branch began, and a tag
     ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
-    more than 100 snapshots and changelogs, the second kind is refused nevertheless, because
-    expiries then need the tag. For an Iceberg table the key has no effect.
+    more than 100 snapshots and changelogs in total, a tag ``rollback-to-as-latest-…`` that
+    still protects files is refused even with ``force``. For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""

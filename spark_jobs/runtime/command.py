@@ -47,7 +47,7 @@ CONFLICT = 20
 INVALID_REQUEST = 30
 
 _SHORTEST_HIDDEN = 5
-"""The length from which a credential is hidden; Airflow hides no shorter ones either."""
+"""The length of the shortest credential that is hidden; Airflow has the same limit by default."""
 _CATALOG_OPTIONS = "catalog_options"
 _SOURCE_OPTIONS = "source_options"
 
@@ -154,8 +154,8 @@ def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
 
 
 def _of_environment(name: str) -> dict[str, str]:
-    """Return the options in an environment variable. Raise ``InvalidRequestError``, without showing
-    a value, if it is not a JSON object of strings.
+    """Return the options in an environment variable. Raise ``InvalidRequestError`` if the variable
+    is not a JSON object of strings; the message does not show its value.
     """
     if name not in os.environ:
         raise refusal(f"environment variable {name} is not set: set it to a JSON object of options")
@@ -200,8 +200,8 @@ def _explain(name: str, error: Exception, secrets: Mapping[str, Mapping[str, str
 def _failure(
     name: str, error: Exception, code: int, secrets: Mapping[str, Mapping[str, str]]
 ) -> JobResult:
-    """Return the result of a failed job: its error, and the result of the part that was done, if
-    the error has one.
+    """Return the result of a failed job: its error and, if a part was done, the result of this
+    part.
     """
     done = getattr(error, "result", None) or {"job": name}
     message = _without(secrets, failure_text(error))

@@ -42,7 +42,7 @@ def compacting_executor(
     the default.
 
     Spark starts only for engine ``spark``, and not in a dry run. ``subject`` is the table or
-    database for the name of the Spark application.
+    database; the name of the Spark application includes it.
     """
     if wanted.engine == "python" or wanted.dry_run:
         yield wanted.executor
@@ -118,10 +118,7 @@ def compact_table(
 
 
 def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Outcome) -> Outcome:
-    """Return ``outcome``, with a warning if no chosen partition has rows.
-
-    An outcome that is not skipped is returned unchanged.
-    """
+    """Return ``outcome``, with a warning if it is skipped and no chosen partition has rows."""
     if not outcome.skipped:
         return outcome
     why = table.explain_empty_choice(where=wanted.where, partitions=wanted.partitions)
@@ -135,8 +132,9 @@ def warning_of_empty_choice(table: Table, wanted: PartitionsRequest, outcome: Ou
 def warnings_of(result: JobResult) -> list[str]:
     """Return the warnings in a job's result.
 
-    They are about other programs that compact the same table, remaining obstacles of a maintenance,
-    checks that only warn, partitions that never expire, and chosen partitions without rows.
+    They are about other programs that compact the same table, obstacles that remain after
+    maintenance, checks that only warn, partitions that never expire, and chosen partitions without
+    rows.
     """
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]

@@ -24,8 +24,9 @@ _DISK_ADVICE = (
 def failure_text(error: BaseException) -> str:
     """Return the cause of an error in one line.
 
-    For a Python trace, the line of code that raised the error is added in parentheses; for a Java
-    trace, the first error of the trace. Advice is added if a trace shows that the disk is full.
+    For a Python trace, the line of code that raised the error is added in parentheses. For a Java
+    trace, the first error of the trace is added. If a trace shows that the disk is full, advice is
+    added.
     """
     text = str(error)
     if _OF_PYTHON not in text and "\n\tat " not in text:

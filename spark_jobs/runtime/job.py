@@ -114,8 +114,8 @@ class Outcome:
 
 
 class PartlyFailedError(LakeError):
-    """The error of a job of which a part has failed. ``result`` has the result of the other parts,
-    which are done.
+    """The error of a job that failed only in part. ``result`` is the result of the parts that
+    succeeded.
     """
 
     def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:
@@ -140,8 +140,8 @@ class PartlyFailedError(LakeError):
 def attach_outcome(error: LakeError, outcome: Outcome) -> None:
     """Attach the outcome of finished work to an error.
 
-    ``Job.answer`` turns the outcome into the ``result`` of the error. This result is reported like
-    that of a job that succeeded.
+    ``Job.answer`` turns the outcome into the ``result`` of the error. The failed job reports this
+    result together with the error.
     """
     known: Any = error
     known.outcome = outcome
@@ -242,7 +242,7 @@ def _subject(wanted: JobRequest) -> dict[str, str]:
 
 def _small(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the report with its lists cut to 100 members. If lists were cut, the key ``left_out``
-    has the number of missing members by list.
+    has the name of each of them, with the number of its missing members.
     """
     members: dict[str, Any] = {}
     left_out: dict[str, int] = {}

@@ -61,9 +61,9 @@ def dropping_if_empty(catalog: Catalog, name: str, existing: Table | None) -> It
     """Drop the table ``name`` if the block creates it and then fails before a commit. ``existing``
     is the table if it existed before.
 
-    The table is kept if the outcome of a commit is unknown, if the storage does not answer, and
-    after an error that is not a ``LakeError``. If another run has written to the new table
-    meanwhile, the table is kept. If another run has only opened the dropped table, the commit of
+    The table is kept if the outcome of a commit is unknown, if the storage does not answer, if
+    another run has written to the table, and after an error that is not a ``LakeError``. If another
+    run has opened the table, but not yet written to it, the table is dropped. Then the commit of
     that run fails, and its retry creates the table again.
     """
     try:

@@ -18,12 +18,12 @@ _WIDE, _WIDE_BEFORE_2_4 = "X86_V4", "AVX512_SKX"
 
 
 def worker_environment(described: str | None = None) -> dict[str, str]:
-    """Return the environment variable with which numpy does not use AVX-512 on AMD's Zen 4; empty
-    on another processor, or if the user has chosen the features of the processor for numpy.
+    """Return the environment variable that stops numpy from using AVX-512 on AMD's Zen 4.
 
-    On Zen 4 the AVX-512 instruction with which numpy partitions numbers is microcoded: sorting the
-    keys of a bucket took five times as long as without it. ``described`` is the text of
-    ``/proc/cpuinfo``; None reads this file.
+    The result is empty on any other processor, and if the user has already chosen the CPU features
+    for numpy. On Zen 4 an AVX-512 instruction in numpy's sort is slow: sorting the keys of a bucket
+    took five times as long as without it. ``described`` is the text of ``/proc/cpuinfo``; None
+    reads this file.
     """
     if any(name in os.environ for name in _CHOSEN):
         return {}

@@ -33,8 +33,8 @@ def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
 def _reporting_from_server(spark: SparkSession) -> Iterator[None]:
     """Report the progress that a Spark Connect server sends every two seconds.
 
-    The server sends the progress of all queries to all handlers. The calling thread waits for a
-    query of this block, so only messages in this thread belong to the block.
+    The handler is called for every query of the session, in the thread that waits for the query.
+    The calling thread waits for the queries of this block, so calls in other threads are ignored.
     """
     here = get_ident()
     counts: dict[str | None, tuple[int, int]] = {}

@@ -29,7 +29,8 @@ def executor_of(
     """Yield an executor on Spark for engine ``spark``, None for engine ``python``. If ``spark`` is
     None, a session is started for the block.
 
-    ``unit`` is the plural noun for reports of progress; give it if the work itself reports none.
+    If ``unit`` is given, such as ``splits``, the executor on Spark reports how many units are done.
+    Leave it out if the work itself reports its progress.
     """
     if engine == "python":
         yield None

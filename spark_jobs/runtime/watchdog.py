@@ -56,7 +56,7 @@ def watch_parent(
 def ending_cleanly() -> Iterator[None]:
     """Raise ``SystemExit`` in the block on SIGTERM, so that the job deletes its uncommitted files.
 
-    In any other thread than the main thread this has no effect.
+    Outside the main thread this has no effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread can handle signals

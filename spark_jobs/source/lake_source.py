@@ -88,8 +88,8 @@ class LakeDataSource(DataSource):
 
     def _opened_as(self, schema: StructType) -> ReadRequest:
         """Return the request of a read. Raise ``InvalidRequestError`` if the user has given a
-        schema with other names or types, because Spark would match the columns by position and
-        take their bytes for values of the given types.
+        schema with other names or types: Spark would match the columns by position and read their
+        bytes as values of the given types.
         """
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))

@@ -96,8 +96,9 @@ OPTIONS = (
     SourceOption(
         "incremental-between",
         (Use.READ,),
-        "The changes after one snapshot or tag up to another: in a Paimon table, `3,7` reads the "
-        "changes of snapshots 4 to 7. Other tables take ids of snapshots in place of numbers.",
+        "Two snapshots or tags: read the changes after the first, up to and including the second. "
+        "In a Paimon table, `3,7` reads the changes of snapshots 4 to 7. Other tables take ids of "
+        "snapshots in place of numbers.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -126,9 +127,9 @@ OPTIONS = (
         "consumer-id",
         (Use.STREAM_READ,),
         "The name of a consumer, which stores the position of the stream in the table and keeps "
-        "unread snapshots from expiring. In Iceberg and Mixed tables only this library's expiry "
-        "keeps them. If the consumer exists, a new stream begins at its position and ignores "
-        "`scan.mode`.",
+        "unread snapshots from expiring. Other engines can still expire unread snapshots of "
+        "Iceberg and Mixed tables. If the consumer exists, a new stream begins at its position and "
+        "ignores `scan.mode`.",
     ),
     SourceOption(
         "max-snapshots-per-batch",
@@ -145,17 +146,16 @@ OPTIONS = (
     SourceOption(
         "overwrite-mode",
         (Use.WRITE,),
-        "The rows that `mode('overwrite')` replaces: `static`, all rows or those of "
-        "`overwrite-partition`; `dynamic`, those of the partitions that get rows. Default: "
-        "`static`. Mixed tables take only `mode('append')`: use "
+        "The rows that `mode('overwrite')` replaces. `static` (default): all rows, or the rows of "
+        "`overwrite-partition` if it is given. `dynamic`: the rows of each partition that gets new "
+        "rows. Mixed tables take only `mode('append')`: use "
         "[`write_table`](../mixed-writing.md#spark) to overwrite.",
     ),
     SourceOption(
         "overwrite-partition",
         (Use.WRITE,),
-        "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`. A value "
-        "cannot contain a comma, or begin or end with a blank. Write such a partition with "
-        "`write_table`.",
+        "The partition that `mode('overwrite')` replaces, such as `dt=2024-01-01, hour=3`. If a "
+        "value contains a comma, or begins or ends with a blank, use `write_table` instead.",
     ),
     SourceOption(
         "commit-user",

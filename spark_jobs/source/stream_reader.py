@@ -26,9 +26,11 @@ _POSITION, _FULL = "position", "full_snapshot"
 """Keys of an offset: the position of the stream, and the snapshot whose full state comes before the
 changes. Offsets of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
 _INITIAL, _BEGAN = "initial", "began"
-"""Keys of offsets. ``initial`` is true in the offset where a stream begins. ``began`` repeats that
-offset inside the offset at the end of the first batch: Spark stores only ends, and asks for the
-beginning again when it repeats the first batch. By then the table may have new snapshots.
+"""Keys of offsets. ``initial`` is true in the offset where a stream begins.
+
+Spark stores only the ends of batches. When it repeats the first batch, it asks for the beginning
+again, but by then the table may have new snapshots. So the end of the first batch has the beginning
+under the key ``began``.
 """
 
 
@@ -198,10 +200,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
-        """Return the offset at which a new stream begins, under the key ``began``; empty if finding
-        the offset fails, for example because its snapshot has expired.
+        """Return a dict with the offset at which a new stream begins, under the key ``began``. The
+        dict is empty if the offset cannot be found, for example because its snapshot has expired.
 
-        A running stream does not need this offset. A new stream gets the error in ``partitions``.
+        A running stream does not need this offset. In a new stream ``partitions`` raises the error.
         """
         try:
             return {_BEGAN: self._beginning()}
@@ -226,8 +228,10 @@ class LakeStreamReader(DataSourceStreamReader):
         return found
 
     def _first_read(self, offset: dict[str, Any]) -> Position:
-        """Return the position after which a read from ``offset`` begins: the position of
-        ``offset``, or that right before the snapshot that must first be read in full.
+        """Return the position after which a read from ``offset`` begins.
+
+        This is the position of ``offset``. If a snapshot must first be read in full, it is the
+        position right before this snapshot.
         """
         if offset[_FULL] is None:
             return self._place_of(offset)
@@ -235,8 +239,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return full.before
 
     def _require_same_table(self, identity: str, *offsets: dict[str, Any]) -> None:
-        """Raise ``NotFoundError`` if an offset belongs to another table than the one with this
-        identity. The snapshot of the offset may have expired, so snapshots cannot show this.
+        """Raise ``NotFoundError`` if an offset belongs to a table with another identity. This is
+        found even if the snapshot of the offset has expired.
         """
         for offset in offsets:
             if offset.get(_TABLE) not in (None, "", identity):

@@ -58,8 +58,9 @@ def _directory() -> Path | None:
     if found is not None and _is_private(found):
         return path
     _log.warning(
-        "cannot record in %s which commits have an unknown outcome: %s. So the files of all failed "
-        "writes are kept as orphans. Delete %s, or set TMPDIR to a directory of this user",
+        "cannot record commits with an unknown outcome in the directory %s: %s. So the files of "
+        "all failed writes are kept as orphans. Delete %s, or set TMPDIR to a directory of this "
+        "user",
         *(path, reason, path),
     )
     return None

@@ -42,8 +42,8 @@ class Written:
     overwrite: Overwritten | None
     query: str | None
     commit: lake.CommitId = field(default_factory=_new_commit)
-    """The commit identity of a batch write. It is not used for a stream, each of whose batches has
-    its own.
+    """The commit identity of a batch write. A stream does not use it: each of its batches has an
+    identity of its own.
     """
 
 

@@ -356,7 +356,7 @@ MISTAKES = [
         "all files in every run, beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", ingest_again=True)',
-        "task 't': leave out 'ingest_again' with 'checkpoint': files that are in the checkpoint are not ingested again. To ingest all files in every run, leave out 'checkpoint'",
+        "task 't': argument 'ingest_again' has no effect with 'checkpoint': no file of the checkpoint is ingested again. To ingest all files in every run, leave out 'checkpoint'; otherwise leave out 'ingest_again'",
     ),
     Mistake(
         "all files in every run, of a table",
@@ -1075,7 +1075,7 @@ MISTAKES = [
         "a policy without a schedule",
         "parse",
         'lake_dags({"databases": {"shop": {"tables": {"orders": {"compact": True}}}}})',
-        "shop.orders has no schedule: set one for the table, its database or defaults",
+        "shop.orders has no schedule: set one for the table, for its database, or in defaults",
     ),
     Mistake(
         "a policy with a typo",
@@ -1228,7 +1228,7 @@ MISTAKES = [
         "a choice for clears beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", checkpoint="seen", on_clear="redo")',
-        "task 't': leave out 'on_clear' with 'checkpoint': files that are in the checkpoint are not ingested again, cleared or not",
+        "task 't': argument 'on_clear' has no effect with 'checkpoint': even a cleared task ingests no file of the checkpoint again. Leave out one of the two",
     ),
     Mistake(
         "True as the choice for clears",
@@ -1240,7 +1240,7 @@ MISTAKES = [
         "all files in every run, where they are ingested anyway",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", ingest_again=True, overwrite="table")',
-        "task 't': leave out 'ingest_again' with 'overwrite': with 'overwrite' a task ingests all files in every run",
+        "task 't': argument 'ingest_again' has no effect with 'overwrite', which ingests all files in every run anyway: leave out 'ingest_again'",
     ),
     Mistake(
         "a header as pandas has it",
@@ -1282,7 +1282,7 @@ MISTAKES = [
         "a Mixed table by an option",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.new", lake_conn_id="iceberg", source="in/a.csv", create=True, table_options={"format": "mixed"})',
-        "task 't': argument 'table_options' has 'format', which is not an option: leave it out, because the catalog sets it. `lake --format iceberg create-table --mixed` makes a Mixed table",
+        "task 't': argument 'table_options' has 'format', which only the catalog can set: leave it out. `lake --format iceberg create-table --mixed` makes a Mixed table",
     ),
     Mistake(
         "a system table",

@@ -211,8 +211,8 @@ _OUTCOMES = (
     Row(
         "21",
         "the store ignores the condition of a PUT",
-        "the write is refused without a [lock](catalogs.md#the-lock) or the storage option "
-        "[`unsafe.single-writer`](storage.md#a-store-is-tested-before-it-is-trusted)",
+        "the write is refused; a [lock](catalogs.md#the-lock) or the storage option "
+        "[`unsafe.single-writer`](storage.md#a-store-is-tested-before-it-is-trusted) allows it",
         (
             f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
             f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",

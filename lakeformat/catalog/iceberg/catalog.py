@@ -227,8 +227,8 @@ class IcebergCatalog(IcebergDatabases):
         """Remove a table that has no snapshot, and return True.
 
         Any other table is kept, and False is returned. A catalog of directories also keeps a table
-        with files other than metadata. If another program writes only to the base store of a Mixed
-        table meanwhile, the change store can be removed. A missing table raises ``NotFoundError``.
+        with files other than metadata. A missing table raises ``NotFoundError``. Danger: if another
+        program writes the first rows of a Mixed table during this call, one store may be deleted.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)

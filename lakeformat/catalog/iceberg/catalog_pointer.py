@@ -73,7 +73,7 @@ class CatalogPointer:
 
     def require_writable(self) -> None:
         """Raise ``UnsupportedError`` if this library cannot write tables of this metastore, or if
-        the table is published for a Paimon table.
+        the table is the published form of a Paimon table.
         """
         self._names.require_writable()
         if self._known is not None:  # each commit checks the newest metadata

@@ -97,8 +97,8 @@ class Failures:
     def translated(self, doing: str) -> Iterator[None]:
         """Translate the known errors of a client in a with block into ``LakeError``.
 
-        An answer that a REST catalog would not give raises ``CorruptTableError``. ``doing``
-        completes the message "cannot ... in <address>", such as "create table 'a.b'".
+        If the server does not answer like a REST catalog, ``CorruptTableError`` is raised.
+        ``doing`` completes the message "cannot ... in <address>", such as "create table 'a.b'".
         """
         try:
             yield

@@ -49,7 +49,7 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def beside(self, base: TableName, table: str, database: str) -> TableName:
         """Return the name of the change store in lower case.
 
-        Base stores that earlier versions created can name it with capitals.
+        In a base store that an earlier version created, this name may have capitals.
         """
         return self.stored_name(super().beside(base, table, database))
 

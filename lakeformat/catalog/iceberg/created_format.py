@@ -22,7 +22,7 @@ from lakeformat.tables.credential_options import require_no_credential
 __all__ = ["is_mixed", "require_harmless", "require_no_store_mark", "require_no_version_field"]
 
 _OF_STORES = (TABLE_STORE, CHANGE_IDENTIFIER, PRIMARY_KEY, RENAMED_TO, CLONING, HIVE_LOCATION)
-"""Properties that make a table a store of a Mixed or Mixed-Hive table, or prevent its opening."""
+"""Properties that only stores of Mixed or Mixed-Hive tables have."""
 
 
 def is_mixed(table_format: object) -> bool:

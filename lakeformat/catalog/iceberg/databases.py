@@ -46,9 +46,9 @@ class IcebergDatabases(ABC):
         return self._metastore.is_directory
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database certainly does not have this catalog.
+        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs, or
+        has other catalogs, but not this one.
 
-        The SQL database then lacks the SQL tables of Iceberg catalogs, or has only other catalogs.
         Metastores other than a SQL database are not checked.
         """
         self._metastore.require_exists()
@@ -84,9 +84,10 @@ class IcebergDatabases(ABC):
     ) -> list[IcebergDropPlan]:
         """Return the plan of ``drop_database`` for each table; nothing is changed.
 
-        Raises the same errors as ``drop_database`` for a missing database, for tables that cannot
-        be dropped, and, unless ``cascade`` is True, for a database that has tables. With
-        ``cascade``, a database of a REST catalog must not have both tables and nested databases.
+        A missing database raises ``NotFoundError``. Without ``cascade`` a database with tables
+        raises ``InvalidRequestError``. With ``cascade`` this error is raised if a database of a
+        REST catalog has both tables and nested databases. A table that cannot be dropped raises a
+        ``LakeError``.
         """
         tables = self.list_tables(name)
         if tables and not cascade:
@@ -173,9 +174,10 @@ def _refuse_dotted(database: str, table: str) -> None:
         return
     nested, _, inner = f"{database}.{table}".rpartition(".")
     raise InvalidRequestError(
-        f"database {database!r} and its tables were not dropped: this library cannot drop the "
-        f"table {table!r}, because '{nested}.{inner}' is the table {inner!r} of the database "
-        f"{nested!r}. Drop {table!r} with the program that created it, then drop the database again"
+        f"database {database!r} and its tables were not dropped: the name of its table {table!r} "
+        f"has a dot, and for this library '{nested}.{inner}' is the table {inner!r} of the "
+        f"database {nested!r}. Drop {table!r} with the program that created it, then drop the "
+        "database again"
     )
 
 

@@ -188,8 +188,8 @@ def _complete(
 def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> bool:
     """Return True if ``change`` is a change store that an interrupted detach of ``name`` has left.
 
-    Either the detach has marked the store, or the store has no data: a removal deletes data before
-    metadata.
+    The store then has the mark of the detach, or it has no data, because a removal deletes data
+    before metadata.
     """
     has_files = not metastore.is_directory or metastore.has_other_files(change)
     try:

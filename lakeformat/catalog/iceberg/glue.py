@@ -36,8 +36,9 @@ _KEPT = (
     "PartitionKeys",
     "TableType",
 )
-"""Members of Glue's answer about a table that a commit sends back; Glue deletes those it does not
-get.
+"""The members of Glue's answer that a commit sends back to Glue.
+
+Glue deletes the members that a commit does not send.
 """
 _COMMENT_LENGTH = 255
 _NOT_IN_COMMENTS = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -40,7 +40,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 __all__ = ["HiveMetastore"]
 
 _LOCKED_MILLIS = 60_000
-"""A writer that has held the lock for more milliseconds than this does not commit.
+"""The number of milliseconds after which a writer with the lock no longer commits.
 
 The metastore releases a lock after 300 seconds, and another writer may then have it.
 """

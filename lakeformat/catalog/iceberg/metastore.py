@@ -67,10 +67,10 @@ class Metastore(ABC):
         """Return the names of the tables of a database."""
 
     def has_refused_paths(self, name: TableName, places: FilePlaces, new: TableMetadata) -> bool:
-        """Raise ``InvalidRequestError`` if a new table would have data files in the directory of
-        another table.
+        """Return False if no data files of a new table would be in the directory of another table.
 
-        But if table ``name`` exists, return True instead. Return False for allowed data files.
+        Otherwise return True if the table ``name`` already exists. If it does not exist, raise
+        ``InvalidRequestError``.
         """
         try:
             own = new.properties.get(METADATA_PATH)
@@ -149,9 +149,8 @@ class Metastore(ABC):
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots, and return True.
 
-        A table that has got a snapshot by now is kept, and False is returned; a REST service does
-        not check this. A metastore of directories also keeps a table with files other than
-        metadata.
+        If the table has a snapshot by now, keep it and return False. In a REST catalog it is
+        removed, too. A metastore of directories also keeps a table with files other than metadata.
         """
         self.remove_table(name, purge=False)
         return True
@@ -170,15 +169,15 @@ class Metastore(ABC):
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise ``NotFoundError`` if a SQL database certainly does not have this catalog.
+        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs, or
+        has other catalogs, but not this one.
 
-        The SQL database then lacks the SQL tables of Iceberg catalogs, or has only other catalogs.
-        Other metastores do nothing.
+        Metastores other than a SQL database are not checked.
         """
 
 
 def changed_meanwhile(name: TableName) -> CommitConflictError:
-    """Return the error for a table that another program has changed before it was removed."""
+    """Return the error for a table that is not dropped, because another program changed it."""
     return CommitConflictError(
         f"table '{name}' was not dropped: another program changed, renamed, dropped or recreated "
         "it meanwhile. None of its files was deleted; check the table and drop it again"

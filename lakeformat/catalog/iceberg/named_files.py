@@ -136,7 +136,7 @@ class NamedFilesMetastore(Metastore):
     ) -> None:
         """Remove a table from the metastore; the caller deletes the files.
 
-        Raise ``CommitConflictError`` if the name has another table than ``known`` by now.
+        Raise ``CommitConflictError`` if the name now belongs to another table than ``known``.
         """
         if known is None:
             return self._forget(name, None)
@@ -161,11 +161,10 @@ class NamedFilesMetastore(Metastore):
         return True
 
     def _is_named(self, name: TableName, new: str, lost: UnavailableError) -> bool:
-        """Return True if the metastore made ``new`` the metadata file of a table although its
-        answer was lost.
+        """Return True if ``new`` became the metadata file of a table before the answer was lost.
 
-        Otherwise, or if the metastore cannot be read, raise ``CommitOutcomeUnknownError``, which
-        quotes ``lost``.
+        If it did not, or if the metastore cannot be read, raise ``CommitOutcomeUnknownError``. Its
+        message quotes ``lost``, the error of the lost answer.
         """
         with suppress(LakeError):
             if self._was_named(name, new):

@@ -61,9 +61,9 @@ def without_change_stores(
 ) -> list[str]:
     """Return the tables of a database without the change stores of Mixed tables.
 
-    A table ``t_change_`` is left out if the table ``t`` names it as its change store. If ``t`` is
-    missing or cannot be read, or if ``t_change_`` is a plain table, ``t_change_`` is kept. Metadata
-    is read only if both ``t`` and ``t_change_`` exist.
+    A table ``t_change_`` is left out if two conditions hold: the table ``t`` names it as its change
+    store, and its own metadata marks it as a change store or cannot be read. Metadata is read only
+    if both ``t`` and ``t_change_`` exist.
     """
     names = {*tables}
 
@@ -99,8 +99,8 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     """Return the tables to drop for table ``name``: the table itself and then, if it is a base
     store, its change store.
 
-    The change store is last because it can be dropped alone after a crash. A table that a base
-    store names, but that is not its own change store, is not dropped.
+    The change store is last because it can be dropped alone after a crash. If the base store names
+    a table that is not its own change store, that table is kept.
 
     Raise ``UnsupportedError`` if ``name`` is a store of a Mixed-Hive table, or a change store
     ``<base>_change_`` whose base store exists. Raise ``CorruptTableError`` if the change store
@@ -192,7 +192,7 @@ def _is_own(metastore: Metastore, change: TableName, base: TableName) -> bool:
 def _change_store(metastore: Metastore, name: TableName) -> TableName | None:
     """Return the table that a base store names as its change store.
 
-    Return None for any other table, and if the property is not a name.
+    Return None if the table ``name`` names no change store, or if the name is not valid.
     """
     return _named_change_store(metastore, name, _properties(metastore, name))
 

@@ -275,10 +275,10 @@ class PathMetastore(Metastore):
 
 
 def _delete_metadata_but_the_current(storage: Storage, root: str) -> None:
-    """Delete all files of the metadata directory but the current metadata file.
+    """Delete all files of the metadata directory except the current metadata file.
 
-    The caller then deletes the directory of the table. Since one file is left, a power cut leaves
-    a table that can be dropped again, or nothing.
+    With this file the directory is still a table. So if the process dies before the caller deletes
+    the directory, the table can be dropped again.
     """
     with suppress(InvalidRequestError, NotFoundError):  # no file is current
         current, hint = find_metadata_file(storage, root), f"{root}/{METADATA}/{HINT}"

@@ -293,7 +293,7 @@ class RestMetastore(ClientMetastore):
         """Look for a commit whose answer was lost. Return the service's current answer and metadata
         if they contain the commit.
 
-        Otherwise raise ``CommitOutcomeUnknownError``. ``lost`` is the reason in its message.
+        Otherwise raise ``CommitOutcomeUnknownError``. Its message has the reason ``lost``.
         """
         with suppress(LakeError):
             answer, now = self._current(name)

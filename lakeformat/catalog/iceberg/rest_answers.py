@@ -63,8 +63,9 @@ def _address(members: Mapping[str, Any], subject: str) -> str:
 def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict[str, str]:
     """Return the credentials for ``address``; empty if there are none.
 
-    If ``address`` begins with the prefixes of several credentials, the longest prefix wins. The
-    credentials replace options with the same keys in the member ``config`` of the answer.
+    Each credential is for the addresses that begin with its prefix. If several are for ``address``,
+    the one with the longest prefix is returned. It replaces options with the same keys in the
+    member ``config`` of the answer.
     """
     found: dict[str, str] = {}
     longest = -1

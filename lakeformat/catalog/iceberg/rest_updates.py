@@ -3,8 +3,8 @@
 
 The service gets only the changes (``updates``), and writes the metadata file itself. The
 ``requirements`` are the UUID, the references, the current ids and the last assigned ids before the
-commit. They also demand that new references do not exist yet. The service refuses the commit if a
-requirement is not met, because another writer was first.
+commit. They also demand that new references do not exist yet. If another writer was first, a
+requirement is not met, and the service refuses the commit.
 """
 
 from __future__ import annotations

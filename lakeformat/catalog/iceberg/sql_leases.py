@@ -103,8 +103,7 @@ class SqlLeases:
                 raise
             raise LockUnavailableError(
                 f"{sentence(str(error))} No batch began, and it is unknown if {self._name} was "
-                "taken: retry. If the lease was taken, retries fail until it becomes stale, after "
-                "a minute"
+                "taken: retry. If it was taken, retries fail for a minute, until the lease is stale"
             ) from None
         return True
 

@@ -77,7 +77,7 @@ def options_for(
     if not _CREDENTIALS & mine.keys() and vended.get(_SIGNS_REMOTELY, "").lower() == "true":
         raise UnsupportedError(
             f"the catalog gives no credentials for {address}, but wants to sign each request "
-            "itself, which this version does not do: give the credentials of the storage as "
+            "itself, which this version does not support: give the credentials of the storage as "
             "options, such as s3.access-key and s3.secret-key, or let the catalog vend them"
         )
     return theirs | mine

@@ -37,12 +37,13 @@ _CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
     """Return the options of the client for a kind of catalog, from the connection and the table.
 
-    ``given`` are the options of the connection. If ``given`` has options for this kind, the table's
-    options give only ``warehouse``. For a SQL catalog they give only the name of the catalog.
+    ``given`` are the options of the connection. If it has options for this kind, only ``warehouse``
+    is taken from the table's options. For a SQL catalog, only the name of the catalog is taken from
+    them.
 
-    ``UnsupportedError`` is raised for a credential in the table's options, and if no address is
-    given. If ``given`` has options for this kind, it is also raised if the table has an address
-    that is not the one in ``given``.
+    ``UnsupportedError`` is raised for a credential in the table's options, and for a missing
+    address. It is also raised if ``given`` has options for this kind, but not the address that the
+    table names.
     """
     metastore = _METASTORES[kind]
     _require_no_secret(options.to_dict())

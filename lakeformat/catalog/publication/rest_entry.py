@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of published tables in REST catalogs, which write the metadata files themselves.
 
-The first published file is registered. After that, only the changes from the service's state to the
-newest file are sent; the service refuses them if its state has changed meanwhile. If no changes
-lead to the newest file, for example because a snapshot id was used again, the newest file is
-registered under the name of the table, and replaces the entry. The service does not compare its
-state then.
+The first published file is registered. After that, only the changes to the entry are sent. The
+service refuses them if another program has changed the entry meanwhile.
+
+Updates of the REST protocol cannot express some changes, for example a snapshot id that was used
+again. For such a change the newest file is registered, and replaces the entry. The service does not
+check in this case whether another program has changed the entry.
 """
 
 from __future__ import annotations
@@ -62,12 +63,11 @@ class RestEntry:
         return self._metastore.register(self._name, newest.metadata_file)
 
     def move(self, named: Named, newest: LoadedMetadata) -> bool | None:
-        """Send the changes from ``named`` to ``newest``.
+        """Send the changes from ``named`` to ``newest``, and return True.
 
-        Return False if the service no longer has the state ``named``. If no updates of the REST
-        protocol lead from ``named`` to ``newest``, the metadata file of ``newest`` is registered
-        under the name of the table instead. Return None then, because the service replaces any
-        state.
+        Return False if another program has changed the entry. If updates of the REST protocol
+        cannot express the changes, replace the entry by the metadata file of ``newest``, and return
+        None. The service does not check then that the entry still had the state ``named``.
         """
         assert named.metadata is not None
         if _follows(named.metadata, newest.metadata):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drops a table: deletes its row first, if the catalog lists it, then its files."""
+"""Drops a table: first removes it from the list of the catalog, then deletes its files."""
 
 from __future__ import annotations
 

@@ -102,8 +102,9 @@ class Listing:
         """Copy the options of a table from its newest schema to the SQL database, for other
         programs.
 
-        Return False if the options were equal, or if the table is not listed. ``newest_schema`` is
-        called inside the transaction, so that the last of two copies has the newest schema.
+        Return False if the options were equal, or if the table is not listed. ``newest_schema``
+        returns the schema. It is called inside the transaction, so that a concurrent call cannot
+        overwrite newer options with older ones.
         """
         with self._sql.writing(f"store the options of '{name}'") as connection:
             if not self._rows.has_table(connection, name.database, name.table):

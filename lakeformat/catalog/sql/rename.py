@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renames a listed table: changes its row first, then moves its files."""
+"""Renames a table: first changes its name in the list of the catalog, then moves its files."""
 
 from __future__ import annotations
 

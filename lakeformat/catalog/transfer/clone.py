@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
 _EVERYTHING = "everything"
 _NAMES = ("snapshot", "tag", "changelog", "branch")
-"""Directories that a resumed clone copies again, because their files name other files."""
+"""Directories that a resumed clone deletes and copies again: the source may have changed."""
 
 CLONE_MARK = ".cloning"
 """A file in the directory of a clone that names the source until the clone is complete."""
@@ -387,7 +387,7 @@ class _Clone:
         if not self.storage.create(path, content) and self.storage.read(path) != content:
             raise CommitConflictError(
                 f"another program wrote {self.storage.uri(path)} while '{self.name}' was cloned; "
-                "its file was not changed. Choose another name, or drop the table and repeat"
+                "that file was not changed. Choose another name, or drop the table and repeat"
             )
 
     def _finish(self) -> None:

@@ -123,10 +123,10 @@ class _PairClone:
         return MixedTable(StorePair(self.handle(self.name), self.handle(self.change).pointer))
 
     def is_compared(self) -> bool:
-        """Return True if an earlier attempt has compared all rows, and so has removed the mark of
-        the change store.
+        """Return True if an earlier attempt has compared all rows.
 
-        Otherwise drop the stores that an earlier attempt has left, and return False.
+        If not, drop the stores that an earlier attempt has left, and return False. An attempt
+        removes the mark of the change store only after it has compared all rows.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:

@@ -187,18 +187,15 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schema files of this branch, which is not main, as files of the same branch of
-        the clone.
-        """
+        """Add the schema files of this branch to the same branch of the clone; not called for main."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
     def _add_changelog(self, changelog: Snapshot) -> None:
         """Add the files of a changelog whose snapshot has expired.
 
-        The data files of the snapshot may have expired, so only files of changes are added. These
-        are the changelog files; without a changelog list, they are the data files that no
-        compaction wrote.
+        If the changelog has a changelog list, add its changelog files. Otherwise the changes are in
+        data files: add those that no compaction wrote. Older data files may have expired.
         """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:

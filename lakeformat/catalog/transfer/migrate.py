@@ -187,10 +187,11 @@ def _made_table(
     schema: TableSchema,
     identity: CommitId,
 ) -> Table:
-    """Create the table, or return the table that an interrupted attempt created.
+    """Create the table, or return the table that an earlier attempt created.
 
-    A table without snapshots that has the columns and options of ``schema`` is returned, too. Any
-    other table of this name raises ``AlreadyExistsError``.
+    The table of an earlier attempt has the columns of ``schema``. It also has the commit
+    ``identity``, or no snapshots and the options of ``schema``. Any other table of this name raises
+    ``AlreadyExistsError``.
     """
     table = catalog.create_table(
         name,

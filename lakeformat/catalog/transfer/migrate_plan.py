@@ -248,8 +248,9 @@ def _unfit(file: MigratedFile, fields: Sequence[DataField]) -> str | None:
 def _misread(file: MigratedFile, schema: TableSchema) -> str | None:
     """Return the reason why readers could take values of the table from wrong columns of a file.
 
-    If a file has a partition column, readers can take its values instead of the value of the
-    partition. If a Parquet file has field ids, Iceberg readers find its columns by id only.
+    If a file has a partition column, some readers take the values from the file, not from the
+    name of the directory. If a Parquet file has field ids, they must be the ids of the table,
+    because Iceberg readers find columns by id only.
     """
     ids = {each.name: int((each.metadata or {}).get(PARQUET_ID, -1)) for each in file.schema}
     for key in schema.partition_keys:

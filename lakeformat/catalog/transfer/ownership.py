@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks directories of registered files with their table, so that two tables never own the same
-file.
+"""Writes a mark file into a directory of registered files. It names their table, so that two tables
+never own the same file.
 
 The table deletes a registered file when the snapshots that use it have expired. A second table with
 the same file would then lose rows. Readers of plain directories ignore the mark file, because its

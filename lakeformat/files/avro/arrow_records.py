@@ -72,8 +72,8 @@ def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
 
 
 def _add_values(pieces: list[Piece], array: pa.Array, declared: Any, schema: Any) -> None:
-    """Add the pieces of a field. In an optional field, each value follows the number of its union
-    branch.
+    """Add the pieces of a field. In an optional field, the number of the union branch is written
+    before each value.
 
     Raise ``ValueError`` for a null in a required field.
     """

@@ -30,7 +30,7 @@ Sizes: TypeAlias = int | Positions
 
 _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1
-"""The largest number of bytes that writing a word may overwrite behind its piece."""
+"""Bytes are copied in whole words, so up to this many bytes after a piece are overwritten."""
 
 _GROUP_ROWS = 4096
 """The number of records that are encoded together: few enough bytes for the CPU cache."""

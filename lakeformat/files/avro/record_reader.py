@@ -29,8 +29,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""The most pairs of a number and a byte string that this reader decodes in one list; the general
-decoder reads the files of wider tables.
+"""The most items of a list of pairs of a number and a byte string, such as the bounds of columns.
+Files with longer lists are read by the general decoder.
 """
 _CONTINUES = np.uint16(0x8080)
 
@@ -253,11 +253,11 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return some variable-length numbers of the window. ``ranks`` has the index of each among
-        all numbers of the window.
+        """Return the numbers with the indexes ``ranks``, counted from the first number of the
+        window.
 
-        Each begins after the last byte of the number before it. ``rows`` has, for each number, the
-        index of its record; ``sound`` of the record becomes False if the number is too long.
+        ``rows`` has the index of the record of each number. If a number is too long, ``sound`` of
+        its record becomes False.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)

@@ -67,8 +67,9 @@ class RecordFields:
         return names[names.index(self.text) :]
 
     def read(self, reader: RecordReader, names: list[str]) -> dict[str, FieldValues]:
-        """Return the fields of all records by their paths ``names``; ``reader`` must be at the
-        first of these fields.
+        """Return the fields with the paths ``names`` of all records, by path.
+
+        ``reader`` must be at the first of these fields.
         """
         return {name: reader.read(self.shapes[name], self.keys) for name in names}
 

@@ -52,8 +52,8 @@ class ColumnMapping:
     def readable(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns to read from a text file, with their names in the source.
 
-        ``columns`` are the columns of the table. A column ``a`` is left out if ``sources`` writes
-        the source's ``a`` to another column of the table, and nothing to ``a``.
+        ``columns`` are the columns of the table. The table's column ``a`` is left out if
+        ``sources`` has no entry for it, and the source's ``a`` belongs to another column.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()

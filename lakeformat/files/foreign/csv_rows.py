@@ -37,9 +37,9 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
     A file without a header must have all ``columns``, in their order. In a file with only one
-    column, an empty line is a row, except as the last line. If it means NULL, but the column is NOT
-    NULL, it is skipped. Raise ``InvalidRequestError``, with row and column, for a value that cannot
-    be parsed.
+    column, an empty line is a row. It is skipped if it is the last line, or if it means NULL and
+    the column is NOT NULL. Raise ``InvalidRequestError``, with row and column, for a value that
+    cannot be parsed.
     """
     require_closed_quotes(path, dialect)
     empty_rows = has_empty_rows(path, columns, dialect)
@@ -84,11 +84,10 @@ def _without_empty_end(path: str) -> pa.NativeFile:
 
 @contextmanager
 def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[None]:
-    """In a with block, raise Arrow's errors about values as ``InvalidRequestError`` with row,
-    column and value, as far as they are found.
+    """Turn Arrow's errors about values in a with block into ``InvalidRequestError``.
 
-    Any other error of Arrow remains ``ArrowInvalid``. An empty file is an error only if the dialect
-    has a header.
+    The new error names the row, column and value if they are found. Any other error of Arrow
+    remains ``ArrowInvalid``. An empty file is an error only if the dialect has a header.
     """
     try:
         yield
@@ -105,8 +104,8 @@ def naming_rows(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator
 def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect) -> None:
     """Raise ``InvalidRequestError`` if the names in a header cannot be those of a new table.
 
-    Refused are a blank name, a name that occurs twice, and a single name that looks like several
-    names with another delimiter.
+    Blank names and repeated names are refused. So is a header of one name that looks like several
+    names, such as ``a;b``.
     """
     for number, name in enumerate(names, 1):
         if not name.strip():
@@ -128,8 +127,8 @@ def require_named_columns(path: str, names: Sequence[str], dialect: TextDialect)
 
 
 def other_delimiter(name: str) -> str | None:
-    """Return advice if the only name in a header looks like several names with another delimiter;
-    else None.
+    """Return advice if ``name``, the only name in a header, looks like several names, such as
+    ``a;b``; else None.
     """
     for delimiter in ";\t|,":
         parts = name.split(delimiter)
@@ -149,8 +148,8 @@ def open_csv(
     """Open a CSV file for Arrow; a quoted value may have line breaks, and is never NULL.
 
     ``types`` are the types by column, ``names`` the columns of a file without a header, and
-    ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, empty lines are rows, but not
-    as the last line.
+    ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, an empty line is a row,
+    unless it is the last line.
     """
     return csv.open_csv(
         _without_empty_end(path) if empty_rows else path,
@@ -284,11 +283,10 @@ def _found_again(
     dialect: TextDialect,
     empty_rows: bool,
 ) -> tuple[int | None, str | None]:
-    """Return the number of the first bad row, from 1, and its value; None and ``value`` if no bad
-    row is found.
+    """Return the number of the first bad row, from 1, and its value.
 
-    ``value`` is the text that Arrow's error names. If ``value`` is None, search for the first value
-    that cannot be cast to ``kind``.
+    If no bad row is found, return None and ``value``. ``value`` is the text that Arrow's error
+    names. If ``value`` is None, search for the first value that cannot be cast to ``kind``.
     """
     row = 1
     with suppress(pa.ArrowInvalid):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Infers, from files of other programs, the columns that a table does not have yet.
 
-A CSV column becomes a number only if no digit of a value is lost; ``1.50`` counts as 1.5. A leading
-zero, a plus sign, a space, more than 15 digits in a DOUBLE or a whole number beyond BIGINT make the
-column a STRING. A JSON column of numbers with a fraction, or beyond BIGINT, is a DOUBLE. A DOUBLE
-may round an absolute value of 10^15 or more, so such a value is refused, unless the column is cast:
-then it is read as a DECIMAL.
+A CSV column becomes a number only if no digit of a value is lost; ``1.50`` counts as 1.5. The
+column is a STRING if a value has a leading zero, a plus sign or a space, or is a whole number
+beyond BIGINT. A column with fractions is a STRING, too, if a value has more than 15 digits.
+
+A JSON column of numbers is a DOUBLE if a value has a fraction or is beyond BIGINT. A DOUBLE may
+round an absolute value of 10^15 or more. So such a value is refused, unless the column is cast.
 """
 
 from __future__ import annotations
@@ -72,10 +73,10 @@ def infer_columns(
 ) -> pa.Schema:
     """Return each column that at least one file has, without the columns in ``known``.
 
-    Columns in ``to_cast`` may have any type that holds their values; in CSV files they are STRING.
+    A column in ``to_cast`` is STRING in CSV files, and in other files if all its values are null.
     ``opener`` returns a function that opens the file, or None for a file on this machine. Raise
-    ``InvalidRequestError`` if a CSV file has no header, if no value shows the type of a column, or
-    if the types of a column in several files have no common type.
+    ``InvalidRequestError`` if a CSV file has no header, if another column has only nulls, or if
+    the types of a column in several files have no common type.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(

@@ -17,8 +17,8 @@ _SHOWN = 60
 def object_blocks(path: str, ignored: Collection[bytes] = ()) -> Iterator[bytes]:
     """Yield blocks of lines, without a byte order mark, blank lines and lines in ``ignored``.
 
-    ``ignored`` has lines without the spaces around them. Raise ``InvalidRequestError`` for a line
-    that is not an object: Arrow's JSON reader would crash, or return rows of nulls.
+    ``ignored`` lists lines without leading and trailing spaces. Raise ``InvalidRequestError`` for a
+    line that is not an object: Arrow's JSON reader would crash, or return rows of nulls.
     """
     first = 1
     with open(path, "rb") as file:

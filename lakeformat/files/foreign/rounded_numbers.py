@@ -17,9 +17,7 @@ from lakeformat.files.foreign.text_checks import read_growing
 __all__ = ["EXACT_DIGITS", "exact_decimals", "rounded_numbers", "rounded_refusal"]
 
 EXACT_DIGITS = 15
-"""The number of digits that a DOUBLE keeps of any number; a whole number of more digits may have
-lost some.
-"""
+"""The number of digits that a DOUBLE keeps exactly; a number with more digits may be rounded."""
 _DECIMALS = [pa.decimal128(38, places) for places in range(39)]
 _WIDEST = pa.decimal256(76, 38)
 

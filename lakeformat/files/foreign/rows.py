@@ -60,10 +60,11 @@ def read_rows(
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """In a with block, raise decoding errors, and Arrow's errors about invalid, unsupported or
-    missing data, as ``InvalidRequestError``. Add the path to each ``InvalidRequestError``.
+    """Turn errors about a file in a with block into ``InvalidRequestError`` with its path.
 
-    Other errors of Arrow, such as ``ArrowTypeError``, pass unchanged.
+    These are decoding errors, and Arrow's errors about invalid, unsupported or missing data. An
+    ``InvalidRequestError`` without the path gets it, too. Other errors of Arrow, such as
+    ``ArrowTypeError``, pass unchanged.
     """
     try:
         yield

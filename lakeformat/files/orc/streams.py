@@ -141,7 +141,8 @@ class _Stripe:
     def _require(self, found: RunSummary, room: int, number: int) -> None:
         if found.total > max(FEW, room):
             most = counted(room, "value")
-            raise self._error(number, f"lengths whose sum is {found.total}, but at most {most}")
+            what = f"lengths whose sum is {found.total}, but data for at most {most}"
+            raise self._error(number, what)
 
     def _lengths(self, number: int) -> RunSummary:
         found = self._summary(_LENGTH, number, signed=False)

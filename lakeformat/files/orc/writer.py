@@ -156,8 +156,6 @@ def _has_struct(arrow_type: pa.DataType) -> bool:
 
 
 def _has_bounds(data_type: DataType) -> bool:
-    """Return True if ORC files have bounds of this type that Java reads. Java reads no bounds of
-    bytes.
-    """
+    """Return True if Java reads bounds of this type from ORC files. It reads no bounds of bytes."""
     is_binary = isinstance(data_type, AtomicType) and data_type.name in _BINARY
     return has_order(data_type) and not is_binary

@@ -151,7 +151,7 @@ def _sizes(rows: int, text_bytes: int | None, *, nullable: bool) -> bytes:
 def bounds_of(least: bytes, most: bytes, *, signed: bool) -> bytes:
     """Return serialised statistics with these bounds and no nulls.
 
-    ``signed`` also writes the bounds into the members that old readers read.
+    If ``signed`` is True, the bounds are also in the members that old readers read.
     """
     found = StructWriter()
     if signed:

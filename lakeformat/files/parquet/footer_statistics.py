@@ -117,7 +117,7 @@ def _is_int96(data_type: DataType) -> bool:
 
 
 def _value(raw: Value, data_type: DataType) -> Value:
-    """Return a bound in a footer, a number or bytes, as a Python value of the column's type."""
+    """Return a bound as a Python value of the column's type; ``raw`` is the bound in a footer."""
     assert isinstance(data_type, AtomicType)
     name = data_type.name
     if name in (TypeName.CHAR, TypeName.VARCHAR):

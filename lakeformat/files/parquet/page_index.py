@@ -101,7 +101,7 @@ def page_index(
 def bloom_filter(described: Struct, read: ReadBytes) -> bytes | None:
     """Return the bytes of a chunk's Bloom filter, and remove its offset from the metadata.
 
-    None if the chunk has no Bloom filter whose size is known.
+    Return None if the chunk has no Bloom filter, or if the size of the filter is unknown.
     """
     place, size = described.pop(_BLOOM_FILTER, None), described.pop(_BLOOM_FILTER + 1, None)
     return None if place is None or size is None else read(cast(int, place[1]), cast(int, size[1]))

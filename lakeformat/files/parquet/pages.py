@@ -73,7 +73,7 @@ class PageCodec:
 
     @classmethod
     def of(cls, settings: FileSettings) -> PageCodec | None:
-        """Return the codec of files with these settings; None if only Arrow has it."""
+        """Return the codec of these settings; None if this package cannot compress with it."""
         name = codecs.CODECS[FileFormat.PARQUET][settings.compression]
         if name not in CODECS:
             return None

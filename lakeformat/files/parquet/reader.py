@@ -115,11 +115,11 @@ def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
 def _stretches(
     metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield, for each series of adjacent row groups to read, its first row and its group numbers.
+    """Yield the start and the group numbers of each series of adjacent row groups to read.
 
-    A row group is read if it overlaps with ``rows`` and is selected in ``picked``. The first row is
-    counted in the whole file. ``picked=None`` selects all row groups; then the last list of numbers
-    may be empty.
+    The start is the position of the first row in the file. A row group is read if it overlaps with
+    ``rows`` and is selected in ``picked``. With ``picked=None``, all row groups are selected, and
+    the last series may be empty.
     """
     groups: list[int] = []
     first = start = 0
@@ -142,7 +142,7 @@ def _groups_with_rows(metadata: pq.FileMetaData) -> list[int]:
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """Return the names in ``columns`` of top-level columns that are INT96 or contain INT96."""
+    """Return the top-level ``columns`` that are INT96, or have a nested field of INT96."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
@@ -158,8 +158,8 @@ def _without_far(
     """Yield ``batches``; raise ``UnsupportedError`` for an INT96 timestamp that Arrow misreads.
 
     Arrow reads INT96 timestamps wrongly if they are outside of 1677 to 2262, the range of 64-bit
-    nanoseconds. To find them, the INT96 ``columns`` of the row groups ``groups`` are also read from
-    ``stream`` in seconds, and compared.
+    nanoseconds. To find them, this function reads the INT96 ``columns`` of the row groups
+    ``groups`` from ``stream`` again, in seconds, and compares the two results.
     """
     coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
     seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)
@@ -177,8 +177,8 @@ def _without_far(
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
     """Return True if a column has an INT96 timestamp out of the range of 64-bit nanoseconds.
 
-    ``nanos`` and ``seconds`` hold the same column, read in the two units. A nested field without
-    INT96 has the same type in both.
+    ``nanos`` and ``seconds`` hold the same column, read in nanoseconds and in seconds. A nested
+    field without INT96 has the same type in both.
     """
     if nanos.type == seconds.type:
         return False

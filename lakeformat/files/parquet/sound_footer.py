@@ -2,9 +2,9 @@
 """Checks that pyarrow can safely describe the column chunks of a Parquet footer.
 
 pyarrow does not catch C++ exceptions when it describes a column chunk, so a damaged number in a
-footer would end the process. Arrow also describes these chunks when a read begins, and there
-pyarrow catches the exceptions. So this module passes the footer to Arrow and begins a read of a
-stand-in for the file, which has the size of the file and no data: Arrow checks the chunks first.
+footer would end the process. When a read begins, Arrow describes the same chunks, and pyarrow
+catches the exceptions. So this module begins a read with the footer and a stream without data.
+Arrow describes all chunks of a row group before it requests the first byte.
 """
 
 from __future__ import annotations

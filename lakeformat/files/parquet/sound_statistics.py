@@ -45,8 +45,8 @@ _TAIL = 64 * 1024
 class SoundStatistics:
     """The statistics of all column chunks of one footer.
 
-    The first use for a column of a fixed width raises ``OSError`` if no valid writer can have
-    written the footer.
+    If the footer is damaged, the first call of ``of`` for a column of a fixed width raises
+    ``OSError``.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
@@ -69,10 +69,7 @@ class SoundStatistics:
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` if no valid writer can have written the footer.
-
-        Without this call, the first use raises the error.
-        """
+        """Raise ``OSError`` if the footer is damaged, before the first call of ``of``."""
         if any(self._widths):
             _ = self._cut
 

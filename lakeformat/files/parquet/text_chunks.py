@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes columns of few distinct texts without nulls as dictionary indexes of a few bits.
 
-Arrow encodes the same bytes number by number, in twice the time.
+The result has the same bytes as Arrow's, in half the time: Arrow encodes the indexes one by one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 
 _MOST_TEXTS = 256
 _LONGEST = 256
-"""The largest size of a text in bytes; Arrow leaves out the bounds only of much longer texts."""
+"""The largest size of a text in bytes. Arrow always writes the bounds of such short texts."""
 _GROUP = 8
 """The number of indexes that are packed together: 8 indexes of n bits take n bytes."""
 _RUN_GROUPS = 63

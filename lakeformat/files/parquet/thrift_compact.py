@@ -64,8 +64,8 @@ _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
 """The kinds by their numbers: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""The largest step to the next member that fits into a member's header. In the header of a list,
-this value means that the length follows.
+"""The largest difference between the numbers of two adjacent members that fits into a header. In
+the header of a list, this value means that the length follows.
 """
 _DOUBLE = struct.Struct("<d")
 
@@ -114,7 +114,7 @@ def serialize_unsigned(number: int) -> bytes:
 
 
 def serialize_structs(structs: Sequence[bytes]) -> bytes:
-    """Return a list of structs that are already serialised."""
+    """Return the bytes of a list of structs, made from the bytes of each struct."""
     out = bytearray()
     _put_list_header(out, ThriftKind.STRUCT, len(structs))
     return bytes(out) + b"".join(structs)

@@ -29,7 +29,7 @@ _LONG = 15
 
 
 def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
-    """Return the offset of a member's value and True, for the struct at offset ``place``.
+    """Find a member in the struct at offset ``place``; return the offset of its value, and True.
 
     If the struct lacks the member, return the offset of the struct's last byte and False.
     """

@@ -117,7 +117,8 @@ def _moved(fields: list[Field], place: int, change: MovedColumn) -> list[Field]:
     elif change.neighbour not in names:
         raise InvalidRequestError(
             f"{_shown(change.path)} cannot be placed {change.place} {change.neighbour!r}: the "
-            f"columns beside it are {', '.join(names) or 'none'}{closest(change.neighbour, names)}"
+            f"other columns at its level are {', '.join(names) or 'none'}"
+            f"{closest(change.neighbour, names)}"
         )
     else:
         target = names.index(change.neighbour) + (change.place == "after")

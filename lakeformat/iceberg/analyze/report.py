@@ -25,8 +25,8 @@ class IcebergAnalyzeReport(Report):
     rows: int | None = None
     """The number of rows that were read; None if no data file was read."""
     statistics: Mapping[str, int] | None = None
-    """The number of distinct values for each column, an estimate above 4096. None if the table has
-    no snapshot, or no column whose values can be counted.
+    """The number of distinct values of each column; numbers above 4096 are estimates. None if the
+    table has no snapshot, or no column whose values can be counted.
     """
     skipped: tuple[str, ...] = ()
     """Columns that were not counted, because their types cannot be counted."""

@@ -51,7 +51,7 @@ class ThetaSketch:
 
     @property
     def estimate(self) -> int:
-        """The number of distinct values; above 4096 an estimate."""
+        """The number of distinct values; a number above 4096 is an estimate."""
         if self._theta == _ALL:
             return len(self._hashes)
         return round(len(self._hashes) / (self._theta / _ALL))

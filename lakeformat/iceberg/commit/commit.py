@@ -56,8 +56,7 @@ class _Retries:
 def commit_metadata(
     handle: TableHandle, change: Change, *, planned: LoadedMetadata | None = None
 ) -> CommitResult:
-    """Apply ``change`` to the newest metadata and publish the result, unless ``change`` changes
-    nothing.
+    """Apply ``change`` to the newest metadata, and publish the result if anything changed.
 
     ``planned`` is the metadata for which the change was planned, if it was loaded earlier.
     ``TableReplacedError`` means that the table was dropped and created again meanwhile.

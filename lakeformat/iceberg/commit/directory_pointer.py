@@ -86,8 +86,8 @@ class DirectoryPointer:
     def publish(self, base: LoadedMetadata, metadata: TableMetadata) -> LoadedMetadata | None:
         """Publish metadata as the file with the next number.
 
-        The compression is that of the properties of ``base``, so that all writers that compete for
-        a number create the same file name, even if one of them changes the compression.
+        The properties of ``base`` decide the compression. So all writers that compete for a number
+        create the same file name, even if one of them changes the compression.
         Return None if another writer created that file first, or if readers would not find the
         file. Raise ``UnsupportedError`` if the table belongs to a catalog. After
         ``CommitOutcomeUnknownError`` the metadata may be published.
@@ -113,8 +113,8 @@ class DirectoryPointer:
     def _correct_hint(self) -> None:
         """Write the version hint with the highest number that exists.
 
-        A writer that paused before it wrote the hint may have written a low number, which another
-        paused writer may have published again.
+        If a writer paused before it wrote the hint, the hint may be too low: later commits may have
+        deleted the file with this number, and another paused writer may have created it again.
         """
         found = (version_of(each.name) for each in self._storage.list(f"{self._root}/{METADATA}"))
         if highest := max((each for each in found if each is not None), default=0):

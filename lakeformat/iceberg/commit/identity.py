@@ -87,7 +87,7 @@ def earlier_of_user(
 
 
 def _since_first_try(metadata: TableMetadata, branch: str, commit: CommitId) -> Iterator[Snapshot]:
-    """Yield the snapshots of a branch that ``commit`` may have published, newest first.
+    """Yield the snapshots of a branch that may be the snapshot of ``commit``, newest first.
 
     After the last one, raise ``CommitUndecidableError`` if more such snapshots may have expired.
     """

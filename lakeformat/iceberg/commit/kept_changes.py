@@ -24,14 +24,16 @@ _DERIVED = frozenset(
         "next-row-id",
     }
 )
-"""Members that later commits also change, or that follow from other members."""
+"""Members that are not compared: later commits change them too, or they follow from other members.
+"""
 
 
 def has_changes(current: TableMetadata, published: TableMetadata, base: TableMetadata) -> bool:
     """Return True if ``current`` has all that ``published`` changed relative to ``base``.
 
-    If another commit changed the same members again, the result is False. Moves of the branch
-    ``main`` are found in the snapshot log, because most later commits move the branch again.
+    If another commit changed the same members again, the result is False. For moves of the branch
+    ``main``, the snapshot log is compared: most later commits move the branch again, but the log
+    also has the earlier moves.
     """
     now, new, old = (dict(_parts(each)) for each in (current, published, base))
     added = {key: value for key, value in new.items() if old.get(key) != value}
@@ -42,8 +44,9 @@ def has_changes(current: TableMetadata, published: TableMetadata, base: TableMet
 
 
 def _parts(metadata: TableMetadata) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Yield each element of the lists and objects in the JSON of a metadata file, and each other
-    value.
+    """Yield a key and a value for each part of the JSON of a metadata file.
+
+    The parts are the elements of lists and objects, and the members with a single value.
     """
     for member, value in metadata_to_json(metadata).items():
         if member in _DERIVED:

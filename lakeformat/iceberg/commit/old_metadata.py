@@ -23,14 +23,14 @@ __all__ = ["delete_old_metadata", "delete_old_versions"]
 
 _MOST_AT_ONCE = 100
 _CHECKED_EACH = 20
-"""The number of deletions after which the published file is read again: it may be large."""
+"""The number of deletions between two checks that read the published file, which may be large."""
 _log = logging.getLogger(__name__)
 
 
 def delete_old_metadata(base: LoadedMetadata, published: LoadedMetadata) -> None:
     """Delete the metadata files that are in the metadata log of ``base`` but not of ``published``.
 
-    Nothing is deleted unless the property ``write.metadata.delete-after-commit.enabled`` is true.
+    Files are only deleted if the property ``write.metadata.delete-after-commit.enabled`` is true.
     The oldest file is deleted first. The file of ``published``, files outside of the table, and
     files that are not metadata files are kept. A failure, even a wrong property, is only logged,
     because the commit has succeeded.
@@ -43,13 +43,14 @@ def delete_old_versions(
 ) -> None:
     """Delete old metadata files as ``delete_old_metadata`` does, for a table without a catalog.
 
-    If earlier commits did not delete the file ``v<N-1>.metadata.json``, delete all files with lower
-    numbers before ``v<N>.metadata.json``, at most 100 in each commit. Otherwise N would become free
-    above a file that exists, and a paused writer could publish it again. Of the files that are no
-    longer in the log, delete at most 100 too. Before the first deletion and then after each 20,
-    stop and call ``if_replaced`` if the published file does not exist with its content: the table
-    may have been dropped and created again, with files of the same names, or later commits deleted
-    the file.
+    Delete at most 100 files that are no longer in the log. If ``v<N>.metadata.json`` is the first
+    of them and ``v<N-1>.metadata.json`` still exists, first delete the files with lower numbers,
+    also at most 100. Otherwise N would become free above a file that exists, and a paused writer
+    could publish N again.
+
+    Before the first deletion, and then after each 20 files from the log, read the published file.
+    If it is missing or has other content, call ``if_replaced`` and stop: later commits may have
+    deleted the file, or the table may have been dropped and created again.
     """
     _delete(base, _unlisted_versions(base, published, if_replaced))
 
@@ -96,8 +97,8 @@ def _unlisted_versions(
 def _left_below(path: str, published: LoadedMetadata) -> list[str]:
     """Return the files with lower numbers than ``path``, the lowest number first.
 
-    Return an empty list if the file with the number right below does not exist. Files with higher
-    numbers than one in the log of ``published`` are never returned.
+    Return an empty list if the file with the number right below does not exist. A file is only
+    returned if its number is lower than all numbers in the log of ``published``.
     """
     storage, directory = published.places.storage, f"{published.places.root}/{METADATA}"
     number = version_of(path)

@@ -31,13 +31,14 @@ DELETES_OLD = "write.metadata.delete-after-commit.enabled"
 def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str | None:
     """Return the path of the newest metadata file; None if readers never found the published file.
 
-    It is the path of the published file, unless later commits to the same table were noticed.
-    Commits of this library delete the oldest files first. So if ``base``, the metadata file before
-    the published one, still exists, the number of the published file cannot have become free again.
-    Other programs delete files in any order: if the version hint is above the published number, the
-    files after it decide. The hint is read only if commits delete old files. Raise
-    ``CommitOutcomeUnknownError`` if the published file was deleted and later metadata does not have
-    its changes.
+    The newest file is the published one, or a later one of the same table. Later files are only
+    searched if the published number may have become free again. That is possible if ``base``, the
+    metadata file before the published one, is missing: commits of this library delete the oldest
+    files first. Other programs delete files in any order. So it is also possible if commits delete
+    old files, and the version hint is above the published number.
+
+    Raise ``CommitOutcomeUnknownError`` if the published file was deleted and later metadata does
+    not have its changes.
     """
     storage, root = base.places.storage, base.places.root
     is_base_there = False
@@ -80,7 +81,7 @@ def _was_followed(published: LoadedMetadata, base: LoadedMetadata, newest: str) 
 
 
 def _may_be_behind(published: LoadedMetadata, base: LoadedMetadata) -> bool:
-    """Return True if the version hint is above the published number."""
+    """Return True if commits delete old files and the hint is above the published number."""
     if base.metadata.properties.get(DELETES_OLD, "false").lower() != "true":
         return False
     hinted = hinted_number(base.places.storage, base.places.root)

@@ -27,9 +27,10 @@ class MetadataPointer(Protocol):
         ...
 
     def load(self) -> LoadedMetadata:
-        """Return the current metadata; its file is read only if it has changed since the last call.
+        """Return the current metadata.
 
-        Raise ``NotFoundError`` if the table does not exist.
+        If it has not changed since the last call, its file is not read again. Raise
+        ``NotFoundError`` if the table does not exist.
         """
         ...
 
@@ -52,8 +53,8 @@ class MetadataPointer(Protocol):
         """Publish metadata if ``base`` is still current; return None if another writer was first.
 
         The metadata log of ``metadata`` must already name ``base``. After
-        ``CommitOutcomeUnknownError`` the metadata may be published, because the storage or the
-        catalog gave no answer. After any other error it is not published.
+        ``CommitOutcomeUnknownError`` it is unknown if the metadata is published, because the
+        storage or the catalog gave no answer. After any other error it is not published.
         """
         ...
 
@@ -119,7 +120,7 @@ class FixedPointer:
         raise UnsupportedError(
             f"{self.uri} was opened by its metadata file {self._storage.uri(self._path)}, so it is "
             "read-only: a newer file may be current. To change the table, open it through its "
-            "catalog, or a table without a catalog by its directory"
+            "catalog. If it has no catalog, open it by its directory"
         )
 
     def turn(self) -> AbstractContextManager[None]:

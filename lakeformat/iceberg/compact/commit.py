@@ -53,8 +53,8 @@ class GroupCommits:
     plan: CompactPlan
     commit: CommitId | None
     most: int | None
-    """The largest number of commits without a conflict, for partial progress; None for a single
-    commit of all groups.
+    """With partial progress, the largest number of commits; conflicts can add more. None for a
+    single commit of all groups.
     """
     published: list[PublishedChange] = field(default_factory=list)
     done: list[RewrittenUnit] = field(default_factory=list)
@@ -75,8 +75,8 @@ class GroupCommits:
     def add(self, made: RewrittenUnit) -> None:
         """Add the rewritten group ``made`` to the waiting groups; commit these if they are enough.
 
-        Enough is the number of groups in the plan, divided by ``most`` and rounded up; all groups
-        if ``most`` is None. The last groups are left to ``finish``.
+        With partial progress, enough is the number of groups in the plan, divided by ``most`` and
+        rounded up. Without it, nothing is committed here. ``finish`` commits the last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

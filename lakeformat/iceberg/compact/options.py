@@ -75,8 +75,8 @@ class CompactOptions:
     """The number of bytes of a Z-order value that are compared; by default all bytes."""
     partial_progress: bool = False
     max_commits: int | None = None
-    """With partial progress: the largest number of commits, by default 10; conflicts can add more.
-    A value turns partial progress on.
+    """The largest number of commits with partial progress, by default 10; conflicts can add more.
+    Setting this option turns partial progress on.
     """
     max_concurrent_rewrites: int | None = None
     """The number of groups that threads rewrite at a time; by default the number of cores plus one.

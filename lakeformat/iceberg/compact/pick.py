@@ -19,8 +19,8 @@ from lakeformat.types.count_text import counted
 __all__ = ["FileGroup", "expected_files", "file_groups"]
 
 _MOST_ABOVE_TARGET = 1.1
-"""A small remainder gets no file of its own if the other new files then have, on average, less than
-the target size times this factor.
+"""A small remainder is spread over the other new files if their average size remains below the
+target size times this factor.
 """
 
 

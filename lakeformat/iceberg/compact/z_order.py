@@ -69,10 +69,10 @@ class ZOrder:
 
 
 def z_order_fields(metadata: TableMetadata, names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the fields of the curve, without partition columns, which have one value in a file.
+    """Return the fields of the curve; columns that partition the table by identity are left out.
 
-    Raise ``InvalidRequestError`` for a column that does not exist or whose values have no order, or
-    if all ``names`` are partition columns.
+    In these columns all rows of a file have the same value. Raise ``InvalidRequestError`` for a
+    column that does not exist or whose values have no order, or if all ``names`` are left out.
     """
     partitions = {
         each.source_id

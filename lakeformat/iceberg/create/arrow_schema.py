@@ -90,7 +90,7 @@ def new_schema(
 
 
 def require_not_reserved(name: str) -> None:
-    """Raise ``InvalidRequestError`` for the name of a metadata column, which no column may have."""
+    """Raise ``InvalidRequestError`` if ``name`` is the name of a metadata column."""
     if name in _RESERVED:
         raise InvalidRequestError(
             f"a column cannot have the name {name!r}, because Iceberg uses it for a metadata "

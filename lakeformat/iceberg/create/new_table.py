@@ -84,10 +84,9 @@ def location_at(storage: Storage, root: str) -> str:
 def create_at_path(storage: Storage, root: str, metadata: TableMetadata) -> None:
     """Publish the first metadata file of a table without a catalog.
 
-    The file is never compressed, so that all programs that create the table at once compete for one
-    name.
-    ``AlreadyExistsError`` means that the directory already has a table; another writer may have
-    created it just now.
+    The file is never compressed, so its name is always ``v1.metadata.json``. Only one of several
+    writers can create this name. Raise ``AlreadyExistsError`` if the directory already has a table;
+    another writer may have created it just now.
     """
     directory = f"{root}/{METADATA}"
     content = encode_metadata(metadata, PLAIN_ENDING)

@@ -60,9 +60,9 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
     """Return partition spec 0 of a new table.
 
     Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
-    transform does not take. Raise it also if two partition fields would have the same name, in the
-    metadata or in manifests, or if a column already has the name of a partition field, such as
-    ``id_bucket``.
+    transform does not take. Raise it also if two partition fields would have the same name in the
+    metadata or in manifests. The name of a partition field, such as ``id_bucket``, must not be the
+    name of another column either.
     """
     fields: list[PartitionField] = []
     for text in terms:

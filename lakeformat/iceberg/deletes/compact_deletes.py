@@ -54,8 +54,8 @@ def compact_deletes(
     ``convert_equality`` also replaces equality deletes by position deletes. ``rewrite_all`` also
     rewrites position delete files that need no merging. A repeated call with the same ``commit``
     publishes nothing again. After a conflict everything is planned again; ten conflicts in a row
-    raise ``CommitConflictError``. Raise ``UnsupportedError`` if equality deletes must be replaced
-    for a data file whose number of rows the manifest does not store.
+    raise ``CommitConflictError``. Raise ``UnsupportedError`` if the equality deletes of a data
+    file must be replaced, but its manifest does not store the file's number of rows.
     """
     work = _DeleteCompaction(handle, convert_equality, rewrite_all, commit)
     if dry_run:
@@ -85,7 +85,7 @@ class _DeleteCompaction:
         )
 
     def until_done(self) -> PublishedChange | None:
-        """Plan and commit until a plan is published; return None if no delete file must change."""
+        """Plan and commit until a plan is published; return None if there is nothing to change."""
         carry_out(
             Steps(
                 name=f"compaction of delete files of {self.handle.uri}",
@@ -142,7 +142,7 @@ class _SameRows:
 
 
 def _deleted_rows(plan: DeletePlan, file: FileToChange) -> _NewVector:
-    """Return a data file with the positions of its rows that the replaced delete files delete."""
+    """Return ``file``, and the positions of the rows that its new delete file deletes."""
     if plan.with_keys and any(each.equality_ids for each in file.split.deletes):
         if (count := file.split.file.record_count) is None:
             raise UnsupportedError(

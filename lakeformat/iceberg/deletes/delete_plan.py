@@ -53,8 +53,9 @@ class DeletePlan:
         return frozenset(each.id for file in self.files for each in self.deletes_of(file))
 
     def deletes_of(self, file: FileToChange) -> Iterable[DeleteFile]:
-        """Return the delete files of ``file`` that are replaced: all if ``with_keys`` is True,
-        otherwise those without equality deletes.
+        """Return the delete files of ``file`` that are replaced.
+
+        Equality delete files are replaced only if ``with_keys`` is True.
         """
         return (each for each in file.split.deletes if self.with_keys or not each.equality_ids)
 
@@ -126,8 +127,8 @@ class _Choice:
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
         """Yield the data files whose delete files are replaced.
 
-        In a partition, either all data files with deletes to replace are due or none, because they
-        may share a delete file.
+        Data files of one partition may share a delete file. So if one of them is due, all of them
+        that have deletes to replace are due.
         """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:

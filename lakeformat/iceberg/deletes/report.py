@@ -49,7 +49,7 @@ def deletes_report(
     """Return the report, from the last plan and the summary of the snapshot.
 
     ``plan`` is None if an earlier attempt had published the change. ``published`` is None in a dry
-    run, and if no delete file must change.
+    run, and if there is nothing to change.
     """
     dangling, replaced = (0, 0) if plan is None else (len(plan.dangling), len(plan.replaced))
     snapshot = None if published is None else published.snapshot

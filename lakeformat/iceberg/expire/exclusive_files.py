@@ -43,7 +43,7 @@ class ExclusiveFiles:
 
 
 def find_exclusive_files(before: LoadedMetadata, after: TableMetadata) -> ExclusiveFiles:
-    """Return the files that ``before`` needs only for snapshots that ``after`` does not have."""
+    """Return the files that snapshots of ``before`` need, but no snapshot of ``after`` needs."""
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]
     of_expired, of_kept = manifests_of(before, expired), manifests_of(before, after.snapshots)

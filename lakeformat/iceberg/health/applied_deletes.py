@@ -122,8 +122,8 @@ def _of_partitions(files: FileColumns, is_open: Mask, dangling: Mask) -> Mask:
 def _by_equality(files: FileColumns, is_data: Mask, dangling: Mask) -> Mask:
     """Return a mask of the data files to which equality deletes apply.
 
-    ``is_data`` is a mask of all data files. A delete file covers its partition, or all partitions.
-    If no data file that it covers is older, it is marked in ``dangling``.
+    ``is_data`` is a mask of all data files. A delete file applies to the older data files of its
+    partition, or of all partitions. If there are none, the delete file is marked in ``dangling``.
     """
     is_equality = files.content == EQUALITY_DELETES
     deletes = np.flatnonzero(is_equality & ~files.is_everywhere)

@@ -40,7 +40,7 @@ __all__ = ["check_health"]
 
 _WORST_PARTITIONS = 10
 _TOGETHER = 32
-"""The number of manifest lists that are read at the same time, and of manifests that one thread
+"""The number of manifest lists that are read at a time, and the number of manifests that one thread
 reads.
 """
 _DELETES = 1
@@ -186,10 +186,9 @@ def _with_time_travel(
 
 
 def _older_manifests(loaded: LoadedMetadata, newest: pa.Table) -> pa.Table:
-    """Return each manifest of the snapshots once, except those in ``newest``.
+    """Return the manifests of all snapshots, each once, except those in ``newest``.
 
-    A few manifest lists are read at a time, in parallel. Manifests that were found before are
-    dropped before the next lists are read.
+    The manifest lists are read in batches. Repeated manifests are dropped after each batch.
     """
     known, found = newest.column("manifest_path"), newest.slice(0, 0)
     snapshots = loaded.metadata.snapshots

@@ -68,8 +68,8 @@ class DeleteFacts:
     files_with_deletes: int = 0
     """The number of data files to which a delete file applies."""
     files_over_limit: int = 0
-    """The number of data files with a share of deleted rows of at least 0.3; only deletes for the
-    file alone count.
+    """The number of data files with a share of deleted rows of at least 0.3. Delete files that may
+    apply to several data files are ignored.
     """
     dangling_files: int = 0
     """The number of delete files that apply to no data file."""

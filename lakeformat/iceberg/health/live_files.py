@@ -120,8 +120,8 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        Partitions that are due come first, then partitions with more small files. Ties are ordered
-        by more files with deletes, then by more bytes.
+        Partitions that are due come first. Both groups are sorted by the number of small files,
+        then by the number of files with deletes, then by bytes. Larger numbers come first.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)

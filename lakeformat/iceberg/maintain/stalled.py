@@ -50,10 +50,10 @@ def find_stalled(
 ) -> dict[str, Reason]:
     """Return the problem of each stalled consumer; the key is the text ``consumer '<id>'``.
 
-    A consumer is stalled if it made no progress for a day, and has commits left to read. Consumers
-    whose next snapshot has expired are left out, and those that a dry run would delete. If the
-    expiry kept no snapshot for consumers, the result is empty. ``argument`` is the name of the
-    table for commands in the advice.
+    A consumer is stalled if it made no progress for a day, and has commits left to read. The
+    result leaves out consumers whose next snapshot has expired, and consumers that a dry run would
+    delete. It is empty if the expiry kept no snapshot for consumers. ``argument`` is the name of
+    the table for commands in the advice.
     """
     held = sum(each.report.held for each in steps if isinstance(each.report, IcebergExpireReport))
     if not held:

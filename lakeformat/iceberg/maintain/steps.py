@@ -178,7 +178,10 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 
 
 def ignored(_: object) -> None:
-    """Ignore progress; an expiry without a listener would list every file in its dry-run report."""
+    """Ignore progress.
+
+    If a dry run of the expiry had no listener, its report would list every file.
+    """
 
 
 def _orphans(subject: Subject, request: MaintainRequest) -> StepReport:
@@ -208,7 +211,7 @@ STEPS: Final[dict[str, Step[Subject]]] = {
 }
 """The steps in the order in which they run.
 
-Equality deletes are replaced before the compaction, because the compaction counts only deletes
-that apply to a single file. The expiry runs last but one, because it may delete the files that the
-compactions replaced.
+The compaction rewrites files with many deleted rows, but it counts only deletes that apply to a
+single file. So equality deletes are replaced before the compaction. The expiry runs after the
+compactions, so that it can delete files that they replaced.
 """

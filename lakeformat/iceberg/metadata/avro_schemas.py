@@ -170,9 +170,10 @@ def _partition_field(field: Field, named: set[str]) -> dict[str, Any]:
 
 
 def _value_type(field: str, kind: PrimitiveType, named: set[str]) -> Any:
-    """Return the schema of a partition value; only the name for a type in ``named``.
+    """Return the schema of a partition value.
 
-    ``named`` has the names of the types that were declared before; a new name is added.
+    Avro declares a named type only once. If its name is already in ``named``, return only the
+    name; otherwise add the name to ``named``.
     """
     declared = _TYPES.get(kind.name) or _fixed_type(field, kind)
     name = declared.get("name") if isinstance(declared, dict) else None

@@ -40,7 +40,7 @@ def columnar_entries(
 
     These are the fields ``entry`` of the entries, the fields ``file`` of their files, and the
     column ``partition``. ``keys`` are the field ids whose values are needed from maps such as
-    ``lower_bounds``; ``keys=None`` means all fields. ``NotPlainError`` means that ``avro_records``
+    ``lower_bounds``; ``keys=None`` means all fields. Raise ``NotPlainError`` if ``avro_records``
     must decode the manifest; some columns may have been yielded before.
     """
     try:

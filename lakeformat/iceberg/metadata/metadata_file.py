@@ -71,9 +71,9 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     """Return the path of the current metadata file in the directory of a table.
 
     The search begins with the number in the version hint, and continues with higher numbers.
-    Without a usable hint the highest number is taken; log a warning if the hint is above it. Raise
-    ``InvalidRequestError`` if several files have it, and ``NotFoundError`` if there is no metadata
-    file.
+    Without a usable hint, the file with the highest number is current; log a warning if the hint is
+    above it. Raise ``InvalidRequestError`` if several files have that number, and ``NotFoundError``
+    if there is no metadata file.
     """
     directory = f"{root}/{METADATA}"
     hinted, newest = _follow_hint(storage, root)
@@ -138,7 +138,7 @@ def decode_metadata(
 def version_of(path: str) -> int | None:
     """Return N of a file ``v<N>.metadata.json``.
 
-    Return None for any other name, such as that of a metadata file that a catalog names.
+    Return None for any other name, such as ``<N>-<uuid>.metadata.json``.
     """
     found = _NAME.fullmatch(path.rpartition("/")[2])
     return None if found is None or found[1] is None else int(found[1])

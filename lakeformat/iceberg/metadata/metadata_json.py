@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts table metadata to the JSON of a metadata file.
 
-Optional lists and maps are written even if they are empty. Members that this version does not know
+Optional lists and maps are written even if they are empty. Members that this library does not know
 are kept.
 """
 
@@ -56,11 +56,11 @@ def metadata_to_json(metadata: TableMetadata) -> dict[str, Any]:
 
 
 def encode_metadata(metadata: TableMetadata, ending: str | None = None) -> bytes:
-    """Return the bytes of a metadata file, compressed if ``ending``, the suffix of its name, asks
-    for it.
+    """Return the bytes of a metadata file.
 
-    ``ending`` is by default the suffix that a property of ``metadata`` asks for. Raise
-    ``InvalidRequestError`` if the property names an unknown codec.
+    ``ending`` is the suffix of the file's name; it decides whether the bytes are compressed. By
+    default the suffix follows from a property of ``metadata``. Raise ``InvalidRequestError`` if
+    this property names an unknown codec.
     """
     codec = _codec(metadata)
     if codec not in _ENDINGS:

@@ -31,13 +31,13 @@ def values_to_arrow(kind: Type, values: Sequence[Any]) -> pa.Array:
 
 
 def stored_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type that holds values of a type in Avro's form."""
+    """Return the Arrow type that holds values of ``kind`` in Avro's form."""
     stored = _STORED.get(kind.name) if isinstance(kind, PrimitiveType) else None
     return stored or to_arrow_type(kind)
 
 
 def from_stored(kind: Type, stored: pa.Array) -> pa.Array:
-    """Return values of a type from an Arrow array of their Avro form."""
+    """Return an Arrow array of ``kind``; ``stored`` has the values in Avro's form."""
     arrow_type = to_arrow_type(kind)
     if pa.types.is_decimal(arrow_type):
         return decimals_from_bytes(stored, arrow_type)

@@ -31,9 +31,9 @@ __all__ = [
 
 BRANCH, TAG = "branch", "tag"
 PAIMON_IDENTITY = "paimon-commit-identity"
-"""The key of a snapshot summary that holds the identity of the Paimon snapshot for which the
-snapshot was published. After a rollback another snapshot may have the same number; its identity
-differs.
+"""The key in a snapshot summary for the identity of the Paimon snapshot that was published.
+
+After a rollback another Paimon snapshot can have the same number, but its identity differs.
 """
 _MOST_DIGITS = 19
 """The number of digits of the largest signed 64-bit number."""
@@ -56,7 +56,7 @@ class Snapshot:
     first_row_id: int | None = None
     added_rows: int | None = None
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """The members that this version does not know."""
+    """The members that this library does not know."""
 
     @property
     def operation(self) -> str | None:
@@ -94,7 +94,7 @@ class Reference:
     max_snapshot_age_ms: int | None = None
     max_ref_age_ms: int | None = None
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """The members that this version does not know."""
+    """The members that this library does not know."""
 
 
 @dataclass(frozen=True, slots=True)

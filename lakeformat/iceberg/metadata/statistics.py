@@ -31,7 +31,7 @@ class StatisticsFile:
     blob_metadata: tuple[Mapping[str, Any], ...] = ()
     """The descriptions of the blobs in the file, including blobs of unknown types."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """The members that this version does not know."""
+    """The members that this library does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PartitionStatisticsFile:
     statistics_path: str
     file_size_in_bytes: int
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """The members that this version does not know."""
+    """The members that this library does not know."""
 
 
 _BLOBS = "blob-metadata"

@@ -71,7 +71,7 @@ class TableMetadata:
     partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
     next_row_id: int | None = None
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """The members that this version does not know."""
+    """The members that this library does not know."""
 
     @property
     def schema(self) -> Schema:
@@ -160,10 +160,10 @@ class TableMetadata:
         """
         if any(PAIMON_IDENTITY in each.summary for each in self.snapshots):
             raise UnsupportedError(
-                f"{self.location} is published for a Paimon table, so readers of Iceberg can only "
-                "read it; nothing was written or deleted. Change, maintain or drop the Paimon "
-                "table: each publication shows its newest state here. If no Paimon table "
-                "is published here any more, delete only the directory "
+                f"{self.location} is published for a Paimon table, so as an Iceberg table it is "
+                "read-only; nothing was written or deleted. Change, maintain or drop the Paimon "
+                "table instead. If no Paimon table is published here any more, delete only the "
+                "directory "
                 f"{self.location.rstrip('/')}/metadata"
             )
 

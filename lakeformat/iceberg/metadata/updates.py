@@ -188,8 +188,9 @@ def following(
 
 
 def _require_next(metadata: TableMetadata, snapshot: Snapshot, head: int | None) -> None:
-    """Raise ``AssertionError`` if a snapshot does not follow this state: a defect of this
-    library.
+    """Raise ``AssertionError`` if ``snapshot`` cannot be the next one after ``head``.
+
+    The error means a defect of this library.
     """
     assert metadata.snapshot(snapshot.snapshot_id) is None, "the snapshot id is taken"
     assert snapshot.parent_id == head, "the parent is not the head of the branch"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads many metadata files of one table.
 
-Each metadata file has all snapshots of its time, so neighbouring files have almost the same ones.
+A metadata file lists all snapshots that existed when it was written. So consecutive files have
+almost the same snapshots.
 """
 
 from __future__ import annotations

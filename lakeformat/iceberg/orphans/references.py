@@ -100,8 +100,8 @@ class References:
         """Add metadata files that are needed, and the files to which they refer.
 
         The keys of ``may_become_current`` are the paths of metadata files. A file with the value
-        True is needed; with the value False, only a file of another table is needed. If a needed
-        file cannot be read, only its path is added.
+        True is needed. A file with the value False is needed only if it is of another table. If a
+        file with the value True cannot be read, only its path is added.
         """
         storage = self.current.places.storage
         paths = [*may_become_current]
@@ -223,5 +223,5 @@ def _key(snapshot: Snapshot) -> tuple[int, str | None]:
 
 
 def _plain(path: str) -> str:
-    """Return a path without empty parts, which metadata may have and listings lack."""
+    """Return a path without empty parts: metadata may have ``a//b``, but a listing has ``a/b``."""
     return "/".join(name for name in path.split("/") if name)

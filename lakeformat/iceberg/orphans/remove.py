@@ -51,14 +51,14 @@ class OrphanOptions:
     running_since: Moment | None = None
     """The start of the oldest write in progress, whose files are kept; None if it is unknown."""
     allow_younger: bool = False
-    """True accepts an age limit younger than a day, or after ``running_since``; only safe while no
-    writer is active.
+    """True also accepts an age limit less than a day ago, or later than 5 minutes before
+    ``running_since``. This is safe only while no writer is active.
     """
     max_share: float = 0.5
     """The largest share of files or bytes to remove, above 0 and at most 1.
 
     A larger removal is refused if it has more than 100 files. In a table without snapshots, every
-    removal is refused unless the share is 1.
+    removal is refused if the share is below 1.
     """
 
     def __post_init__(self) -> None:
@@ -290,8 +290,8 @@ def _report(search: OrphanSearch, deleter: Deleter, *, dry_run: bool) -> OrphanR
 def _named(search: OrphanSearch) -> list[OrphanFile]:
     """Return the first 1,000 orphan files.
 
-    Each has the id of the snapshot that was the newest when the file was last modified; None if no
-    such snapshot still exists.
+    Each has the id of the newest snapshot at the time when the file was last modified. Expired
+    snapshots are ignored, so the id can be None.
     """
     snapshots = search.references.current.metadata.snapshots
     times = sorted((each.timestamp_ms, each.snapshot_id) for each in snapshots)
@@ -313,7 +313,7 @@ def _named(search: OrphanSearch) -> list[OrphanFile]:
 
 
 def _left_out(search: OrphanSearch) -> tuple[str, ...]:
-    """Return the directories for new files that table properties name outside of the table.
+    """Return the directories outside of the table that table properties name for new files.
 
     The search for orphan files leaves them out.
     """

@@ -22,7 +22,7 @@ __all__ = ["SnapshotFiles"]
 T = TypeVar("T")
 
 _AT_A_TIME = 16
-"""The number of manifests whose live files are in memory before they are asked for."""
+"""The number of manifests whose live files are read ahead."""
 
 
 @dataclass(slots=True)

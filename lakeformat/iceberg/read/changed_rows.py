@@ -2,10 +2,9 @@
 """Reads the rows that differ between two snapshots, each with the kind of its change.
 
 Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
-as added. If there may be both kinds, a removed row and an added row that are equal are both left
-out, as if the row was only copied to another file. To find such rows, the files are read twice:
-first all columns, to calculate a hash of each row; then the requested columns of the rows that
-remain.
+as added. If rows may be both removed and added, a removed row that equals an added row counts as
+copied to another file, and both are left out. To find copied rows, the files are read twice: first
+all columns, to calculate a hash of each row; then the requested columns of the rows that remain.
 """
 
 from __future__ import annotations

@@ -141,9 +141,9 @@ def _promoted_dates(array: pa.Array, wanted: PrimitiveType) -> pa.Array:
         return array.cast(to_arrow_type(wanted))
     except pa.ArrowInvalid:
         raise UnsupportedError(
-            f"a date in it is beyond the range of {wanted}, to which its type was promoted from "
-            "date; the file is sound: leave the column out, or read a snapshot from before the "
-            "promotion"
+            f"it was promoted from date to {wanted}, and a date in the file is beyond the range of "
+            "this type. The file is sound: leave the column out, or read a snapshot from before "
+            "the promotion"
         ) from None
 
 
@@ -159,8 +159,8 @@ def _stored_as(array: pa.Array, wanted: Type) -> PhysicalTypeError:
 def value_from_json(value: Any, kind: Type, *, for_write: bool = False) -> pa.Array:
     """Return an array of length one with a value that table metadata stores as JSON.
 
-    For None, the array has a null. The fields of a struct that the value lacks get their initial
-    default, or with ``for_write`` their write default. Raise ``UnsupportedError`` for a map.
+    For None, the array has a null. If the value of a struct lacks a field, the field gets its
+    initial default, or with ``for_write`` its write default. Raise ``UnsupportedError`` for a map.
     """
     arrow_type = to_arrow_type(kind)
     if value is None:

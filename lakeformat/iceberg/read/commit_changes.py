@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the changes of one commit: the difference between the snapshots before and after it.
 
-Of an append, only the manifests of the commit are read. So its changes can be read even if the
+For an append, only the manifests of the commit are read. So its changes can be read even if the
 snapshot before it has expired.
 """
 

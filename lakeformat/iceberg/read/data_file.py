@@ -24,8 +24,8 @@ class DataFile:
     sequence_number: int
     first_row_id: int | None = None
     constants: tuple[tuple[int, pa.Scalar], ...] = ()
-    """Partition values by column id, for identity transforms, because files of Hive tables do not
-    store them.
+    """The values of identity partition fields, by column id. They are needed for data files of Hive
+    tables, which do not store these columns.
     """
 
 

@@ -3,8 +3,8 @@
 
 A position delete applies to data files of its partition with the same or a lower sequence number. A
 deletion vector replaces all position deletes of its data file. An equality delete applies to data
-files with a lower sequence number, in its partition, or in all partitions if its spec is
-unpartitioned.
+files of its partition with a lower sequence number. If its spec is unpartitioned, it applies in all
+partitions.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class DeleteIndex:
             if vector.sequence_number < number:
                 raise CorruptTableError(
                     f"the deletion vector of {file.path} has the sequence number "
-                    f"{vector.sequence_number}, which is lower than that of the file, {number}; "
-                    f"{_REMEDY}"
+                    f"{vector.sequence_number}, but must have at least {number}, the sequence "
+                    f"number of the data file; {_REMEDY}"
                 )
             return (*found, vector)
         for group, key in ((self._positions, scope), (self._of_files, file.path)):

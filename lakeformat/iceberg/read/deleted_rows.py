@@ -144,7 +144,7 @@ class DeletedRows:
     def keep(self, split: FileSplit) -> KeepRows | None:
         """Return a function that returns a mask of the rows that are not deleted by position.
 
-        None means that no row is deleted by position. Raise the errors of ``vector``.
+        None means that no row is deleted by position. Raise the same errors as ``vector``.
         """
         vector = self.vector(split)
         return None if vector is None else partial(keep_mask, vector)

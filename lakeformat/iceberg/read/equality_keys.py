@@ -30,15 +30,16 @@ _OF_NULL = np.uint64(0xA0761D6478BD642F)
 _SHIFT = np.uint64(32)
 _BITS = 64
 _MOST_AT_A_PLACE = 32
-"""Numbers are indexed by their own bits if at most this many keys have the same first bits.
+"""The largest number of keys that may share their first bits in an index of plain numbers.
 
-If there are more, because a few keys are far away from the rest, the keys are indexed by hash.
+If a few keys are far away from the rest, more keys share their first bits. Then the keys are
+indexed by hash.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The table of known words has at least this many entries for each word.
+"""The table ``_WordIndex._known`` has at least this many entries for each word of a key.
 
-So at most about one in eight unknown words passes the table.
+So it rejects at least about seven of eight words that no key has.
 """
 
 

@@ -120,7 +120,7 @@ def _nans(values: pa.Array) -> pa.Array | None:
 
 
 def by_statistics(conditions: Conjunction, schema: Schema, files: ColumnStatistics) -> Mask:
-    """Return a mask of the files whose statistics do not exclude a matching row.
+    """Return a mask of the files whose statistics allow matching rows.
 
     If a struct is null, some writers do not count its fields as null. So the condition IS NULL on a
     field in a struct excludes no file.

@@ -176,7 +176,7 @@ class FileRows:
         rows to stream. With ``rows`` exactly these rows are streamed, and ``keep`` is ignored.
         ``constants`` has the values, by field id, of columns that the file may lack. ``row_count``
         is the number of rows, if it is known. Raise ``CorruptTableError``, which names the file, if
-        it is missing or damaged.
+        the file is missing or damaged.
         """
         storage, place = self.places.place(path)
         chosen = _Chosen(wanted, self.mapping)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the columns that contain keys of equality deletes; a key may be a field inside of structs.
+"""Finds the columns that contain keys of equality deletes.
 
-Such a column is read with the key as its only field. If a struct around the key is null, the key is
-null.
+A key may be a field inside of structs. Then the column is read with only this field. If a struct
+around the key is null, the key is null.
 """
 
 from __future__ import annotations

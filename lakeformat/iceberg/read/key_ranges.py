@@ -19,7 +19,7 @@ from lakeformat.iceberg.types import Field, PrimitiveType
 __all__ = ["KeyRange", "KeyRanges", "ranges_of"]
 
 _UNBOUNDED = ("float", "double")
-"""Types with NaN. The bounds of a column leave NaN out, but a key may be NaN."""
+"""Types whose bounds are not used, because bounds leave out NaN and a key may be NaN."""
 
 
 class KeyRange(NamedTuple):

@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _AT_ONCE = 4096
-"""The number of entries that are pruned together, because single small manifests are slow."""
+"""The number of entries that are pruned together; pruning each small manifest alone is slow."""
 _DATA, _DELETES = 0, 1
 """The values of ``content`` in a manifest list: data files, delete files."""
 

@@ -129,9 +129,9 @@ class _Projection:
         return found
 
     def wrapped(self) -> tuple[Value, ...]:
-        """Return the largest values that an overflow of ``truncate`` can give.
+        """Return the results of ``truncate`` that overflow.
 
-        Numbers next to the smallest number of a type overflow to large numbers.
+        Truncating a number close to the smallest number of its type gives a large number.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name not in _LEAST:
             return ()
@@ -146,8 +146,8 @@ class _Projection:
         return tuple(dict.fromkeys([*results, *rounded, *self._of_ints(there)]))
 
     def _of_ints(self, literals: Sequence[Value]) -> list[Value]:
-        """Return the values that overflows gave while the type of this ``long`` column was
-        ``int``.
+        """Return the results of ``truncate`` that overflowed when this ``long`` column still had
+        the type ``int``.
         """
         if self.transform.kind is not TransformKind.TRUNCATE or self.source.name != "long":
             return []

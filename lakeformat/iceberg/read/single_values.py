@@ -66,8 +66,8 @@ def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa
     """Return lower and upper bounds that are valid in the order in which values are compared.
 
     Iceberg's Java library before 1.11 compared UUIDs as two signed numbers of 64 bits. So only the
-    first number of each bound of UUIDs is used. If the two bounds differ in its sign, both are
-    null.
+    first number of each bound of UUIDs is used. If the first numbers of the two bounds have
+    different signs, both bounds are null.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":

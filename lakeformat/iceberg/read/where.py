@@ -122,8 +122,8 @@ def _with_uuids(part: Predicate, schema: Schema) -> Predicate:
 def uuid_bytes(schema: Schema, column: str, value: Any) -> Any:
     """Return the bytes of the UUID ``value``, a str or ``uuid.UUID``, if the column is a UUID.
 
-    Return any other value unchanged, and any value of another column. Raise ``InvalidRequestError``
-    for a str that is not a UUID.
+    If the column is not a UUID, or the value has another type, return the value unchanged. Raise
+    ``InvalidRequestError`` for a str that is not a UUID.
     """
     field = schema.named(column)
     if field is None or field.type != _UUID:

@@ -6,9 +6,9 @@ The commit that renames or deletes a branch does not change these files. So a re
 before its commit, and deletes the old ones after it. A crash in between leaves records of a branch
 that does not exist. They are deleted before a branch gets this name.
 
-A rename keeps its copy of a record even if the old record was deleted meanwhile. The reason may be
-that another process has created a branch of the old name, which deletes the old records. Then the
-copy is the only one.
+A rename keeps its copy of a record even if the old record was deleted meanwhile. Another process
+may have created a branch of the old name, and so deleted the old records. Then the copy is the only
+one.
 
 Records of earlier releases do not name their table. If another table has or had the same directory,
 such records are copied, but never deleted.
@@ -76,9 +76,9 @@ def renamed_records(handle: TableHandle, old: str, new: str) -> Iterator[None]:
 def _copy(loaded: LoadedMetadata, old: str, new: str, copied: dict[str, bytes]) -> None:
     """Copy the records of branch ``old``, and add them to ``copied``.
 
-    ``copied`` are the records of an earlier copy. By now, the owner of a record may have changed
-    it, or another process that tried to create branch ``new`` may have deleted the copy. A copy
-    that branch ``new`` has changed is kept.
+    At the second call, ``copied`` has the records of the first call. A record is copied again if
+    its owner has changed it, or if another process that tried to create branch ``new`` has deleted
+    the copy. A copy that branch ``new`` has changed is kept.
     """
     storage = loaded.places.storage
     source, target = branch_directory(loaded, old), branch_directory(loaded, new)

@@ -69,7 +69,7 @@ class Origin:
 def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) -> Reference:
     """Return a branch or tag of the ``kind``.
 
-    Raise ``NotFoundError``, with the nearest name, if there is none of this name.
+    Raise ``NotFoundError`` if it does not exist; the message suggests a similar name.
     """
     found = metadata.references.get(name)
     if found is not None and found.type == kind:

@@ -136,7 +136,7 @@ class TableBranches:
 
         Its consumers, its staged results, and its records of streams and runs are deleted. The next
         expiry removes the snapshots and files that only this branch needed.
-        ``on_progress`` is never called, because no file of rows is deleted.
+        ``on_progress`` has no effect, because no data file is deleted.
         """
         report = delete_references(self._handle, BRANCH, [name], missing_ok=False, dry_run=dry_run)
         if not dry_run:

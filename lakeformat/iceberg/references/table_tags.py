@@ -34,7 +34,7 @@ from lakeformat.types.duration_text import java_duration
 __all__ = ["TableTags", "TagInfo"]
 
 _FOR_EVER = 1 << 47
-"""Thousands of years in milliseconds: a tag with a longer retention is shown without one."""
+"""Thousands of years in milliseconds. A tag with more is shown as one that never expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class TagInfo:
     """The number of rows; None if the snapshot has delete files, or if its writer did not count
     rows."""
     retained: timedelta | None = None
-    """An expiry removes the tag when its snapshot is older than this; None if the tag sets no age
-    or never expires.
+    """An expiry removes the tag when its snapshot is older than this. None if the tag never
+    expires, or if the table properties decide.
     """
 
     def to_dict(self) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def given_keys(rows: pa.Table, fields: Sequence[Field]) -> GivenKeys:
         shown = [DataField(each.id, each.name, condition_type(each.type)) for each in fields]
         some = example_texts(rows.take(array_of(repeated[:MOST_EXAMPLES])), shown)
         raise InvalidRequestError(
-            f"later rows repeat the key of {len(repeated)} of {len(rows)} rows, such as "
+            f"the key of {len(repeated)} of {len(rows)} rows occurs again in later rows, such as "
             f"{'; '.join(dict.fromkeys(some))}: keep one row of each key"
         )
     values = [KeyValues(each) for each in fields]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the rows that meet a condition, by data file and position.
 
-Metadata shows which files may have such rows, and often that all rows of a file meet the condition.
-Of a file that may have other rows, only the columns of the condition are read.
+Metadata shows which files may have such rows. If it also shows that all rows of a file meet the
+condition, the file is not read. Of the remaining files, only the columns of the condition are read.
 """
 
 from __future__ import annotations

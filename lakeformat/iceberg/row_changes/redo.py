@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that an upsert of a repeated run replaces no newer row of a later commit.
+"""Checks that an upsert of a repeated run does not replace newer rows.
 
-An upsert replaces the row that has the key now, even if a commit after the earlier run wrote it. So
-the check looks for three things: files of later commits that may have rows with the same keys,
-later deletes of rows of the earlier run, and commits that removed files of the earlier run.
+Commits after the earlier run may have written newer rows with the same keys, and the upsert would
+replace these rows by older ones. So the check looks for three things: files of later commits that
+may have rows with the same keys, later deletes of rows of the earlier run, and commits that removed
+files of the earlier run.
 """
 
 from __future__ import annotations

@@ -152,12 +152,11 @@ class RowDelta:
                 )
 
     def _require_same_deletes(self, base: Base, added: Sequence[pa.Table]) -> None:
-        """Raise ``CommitConflictError`` if another commit deleted rows of the planned files.
+        """Raise ``CommitConflictError`` if this change conflicts with deletes of other commits.
 
-        If this change only adds deletes, most deletes of other commits are allowed. Deletion
-        vectors and position deletes for a single file are not allowed: the new deletes would
-        replace them, and their positions would be lost. If this change adds data files, it allows
-        no delete of another commit.
+        If this change adds data files, every delete of rows in the planned files is a conflict. If
+        it only adds deletes, just deletion vectors and position deletes for a single file are
+        conflicts: the new deletes would replace them, and their positions would be lost.
         """
         metadata = base.loaded.metadata
         by_spec = ((metadata.spec_of(each.column("spec_id")[0].as_py()), each) for each in added)

@@ -99,7 +99,7 @@ class PreparedChange:
     finds it.
     """
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Returns the change with one more check: no file in ``given`` may be published already."""
+    """Returns the change with a check: it fails if a file in ``given`` is already published."""
 
 
 def run_change(

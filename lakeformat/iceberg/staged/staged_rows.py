@@ -27,9 +27,9 @@ def staged_files(
 ) -> UnpublishedFiles:
     """Return the files of staged results, for a scan.
 
-    ``replaces`` is the id of the snapshot whose files the commit will remove. ``with_published``
-    means that the scan also reads the published rows. Then raise ``UnsupportedError`` if the staged
-    rows replace published rows by their keys.
+    ``replaces`` is the id of the snapshot that the commit will replace; the scan leaves out its
+    data files. ``with_published`` means that the scan also reads the published rows. Then raise
+    ``UnsupportedError`` if the staged rows replace published rows by their keys.
     """
     messages = [message for result in results for message in result.messages]
     if with_published and any(each.upsert_by is not None for each in messages):

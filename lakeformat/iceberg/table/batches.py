@@ -26,7 +26,7 @@ def stream_table(
     """Return the storage, the directory and the functions that the log of a stream's batches needs.
 
     ``find_commit`` returns the earlier commit of an identity; None if there is none.
-    ``other_stores`` are other stores of a Mixed table, which can have the commit.
+    ``other_stores`` are other stores of a Mixed table, whose snapshots a record can name.
     """
     notes = own_records(handle, "stream", *other_stores)
     consumers = own_consumers(handle, loaded=notes.loaded)

@@ -78,8 +78,10 @@ class ChangeStream(PositionStream[BranchSnapshot]):
         return self._before(history, to_millis(start.as_of))
 
     def _before(self, history: BranchHistory, millis: int) -> Position:
-        """Return the position of the newest commit that the branch had before a time, and still
-        has; without such a commit, the oldest position.
+        """Return the position from which a stream reads the changes since a time.
+
+        This is the newest commit that the branch had before the time, and still has. If there is
+        no such commit, it is the oldest position.
         """
         metadata = self._handle.load().metadata
         found = newest_at(metadata, history, millis - 1)

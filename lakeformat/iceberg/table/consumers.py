@@ -95,9 +95,9 @@ def consumers_of_branches(handle: TableHandle) -> ConsumersOfTable:
 
 
 def _existing(history: BranchHistory, consumer_id: str, position: Position) -> Position:
-    """Return ``position`` with the branch and the table, and with the id of its snapshot.
+    """Return ``position``, completed by the branch, the table, and the id of its snapshot.
 
-    No id is added if the branch no longer has the snapshot. Raise ``InvalidRequestError`` if the
+    If the branch no longer has the snapshot, no id is added. Raise ``InvalidRequestError`` if the
     changes after the position cannot be read.
     """
     table = history.beginning.table

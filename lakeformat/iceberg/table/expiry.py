@@ -42,8 +42,8 @@ class TableExpiry(TableHistory):
         ``delete_files=False`` no file is deleted.
 
         Files outside of the table are deleted only in directories that the caller allows. A
-        ``dry_run`` changes nothing. Its report lists each file with the reason, unless
-        ``on_progress`` is given, which then gets the files. Raise ``UnsupportedError`` for
+        ``dry_run`` changes nothing. Its report lists each file with the reason. If ``on_progress``
+        is given, it is called with the files instead. Raise ``UnsupportedError`` for
         ``retain_max`` and ``limit``, and if ``gc.enabled`` is false. Raise ``InvalidRequestError``
         if a branch or tag is at one of ``snapshots``.
         """

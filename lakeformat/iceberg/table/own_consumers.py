@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the consumers of one table, including files of earlier releases.
 
-Two tables can have one directory, and earlier releases did not separate their consumers. So a file
-of an earlier release is ignored if its position cannot belong to this table. When a consumer makes
-progress, a new file is written in the table's own directory. Then the old file is ignored.
+Two tables can share a directory, and earlier releases did not separate their consumers. So a file
+of an earlier release is ignored if its position cannot belong to this table. New files are in a
+directory with the UUID of the table. If a consumer has a new file, its old file is ignored.
 """
 
 from __future__ import annotations

@@ -44,11 +44,11 @@ class TableReads(TableHistory):
         """Scan the rows of the newest snapshot of the branch, or of one chosen by id, tag or time.
 
         ``where`` is a SQL condition, or a condition made with ``lake.col``. Files without matching
-        rows are skipped by their partition values and statistics; files of older partition specs,
-        too. ``partitions`` selects rows by values of partition columns without a transform:
-        ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a position. A
-        chosen snapshot is read with the columns that the table had then. ``newest`` has no effect,
-        because only Paimon tables have options that choose a snapshot (``scan.*``).
+        rows are skipped by their partition values and statistics, also if a file has an older
+        partition spec. ``partitions`` selects rows by values of partition columns without a
+        transform: ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a
+        position. A chosen snapshot is read with the columns that the table had then. ``newest`` has
+        no effect, because only Paimon tables have options that choose a snapshot (``scan.*``).
 
         Raise ``NotFoundError`` if the chosen snapshot does not exist, ``InvalidRequestError`` for a
         column or value that does not fit the table, and ``UnsupportedError`` for a ``watermark``.

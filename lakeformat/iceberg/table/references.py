@@ -43,8 +43,8 @@ class TableReferences(TableHistory):
         ``snapshot`` is its id or position; ``wap_id`` is the ``wap.id`` with which its writer
         staged it. If the parent of the snapshot is the newest snapshot of the branch, the branch
         moves to the snapshot. Otherwise the files that the snapshot appended are added in a new
-        snapshot. A repeated call changes nothing. But the call adds the files again if its first
-        snapshot has expired, and the files were compacted or deleted since.
+        snapshot. A repeated call usually changes nothing. It adds the files again if the snapshot
+        of the first call has expired, and all of the files have been compacted or deleted.
 
         Raise ``NotFoundError`` if the snapshot does not exist, and ``InvalidRequestError`` if the
         branch already has another snapshot with the same ``wap.id``, or has only some of the files

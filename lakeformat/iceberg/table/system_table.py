@@ -60,7 +60,7 @@ class IcebergSystemTable:
 
     @property
     def location(self) -> str:
-        """The location of the table itself."""
+        """The location of the Iceberg table."""
         return self._load().places.uri
 
     @offering_arguments

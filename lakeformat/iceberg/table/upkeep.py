@@ -107,10 +107,10 @@ class TableUpkeep(TableHistory):
     ) -> IcebergAnalyzeReport:
         """Count the distinct values of ``columns``, by default of all, for query planners.
 
-        The rows of the newest snapshot are read once. The result is a file that the table metadata
-        names for this snapshot, as after Java's ``compute_table_stats``; no snapshot is made. Spark
-        and Trino read the file. Numbers above 4096 are estimates. If the snapshot already has these
-        statistics, its rows are not read again, with or without ``commit``. ``on_progress`` is
+        The rows of the newest snapshot are read once. The result is written to a file, as by Java's
+        ``compute_table_stats``. The table metadata names the file; no snapshot is made. Spark and
+        Trino read the file. Numbers above 4096 are estimates. If the snapshot already has these
+        statistics, its rows are not read again. ``commit`` has no effect. ``on_progress`` is
         called with the number of rows read so far. A ``dry_run`` counts, but stores nothing. Raise
         ``InvalidRequestError`` for a column that does not exist or cannot be counted.
         """
@@ -123,9 +123,9 @@ class TableUpkeep(TableHistory):
     ) -> PartitionStatisticsReport:
         """Count the rows, files and deletes of each partition, for query planners.
 
-        Only manifests are read. The result is a file that the table metadata names for the newest
-        snapshot, as after Java's ``compute_partition_stats``; no snapshot is made. If the newest
-        snapshot already has these statistics, no manifest is read, with or without ``commit``.
+        Only the manifests of the newest snapshot are read. The result is written to a file, as by
+        Java's ``compute_partition_stats``. The table metadata names the file; no snapshot is made.
+        If the snapshot already has these statistics, no manifest is read. ``commit`` has no effect.
         Raise ``InvalidRequestError`` for a table without partitions.
         """
         from lakeformat.iceberg.analyze.partition_statistics import analyze_partitions

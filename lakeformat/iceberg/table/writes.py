@@ -45,8 +45,8 @@ class TableWrites(TableHistory):
         changed.
 
         ``overwrite="table"`` replaces all rows, ``{"dt": "2024-01-01"}`` the rows of matching
-        partitions, ``col("ts") < "2024-01-02"`` the rows that meet a condition, and
-        ``"partitions"`` the rows of the partitions that get rows. Only whole files are removed:
+        partitions, and ``col("ts") < "2024-01-02"`` the rows that meet a condition.
+        ``"partitions"`` replaces each partition that gets new rows. Only whole files are removed:
         raise ``UnsupportedError`` if a file also has other rows. Raise ``InvalidRequestError`` for
         rows that do not fit the columns or the overwritten partitions.
 
@@ -71,10 +71,10 @@ class TableWrites(TableHistory):
         """Return a writer whose messages are committed later, in this process or in another one.
 
         For a commit with ``overwrite``, pass the same ``overwrite`` here. ``upsert_by`` names the
-        columns of a key: the commit then replaces the stored rows with the same key, and ``write``
-        of the writer takes ``kinds``, which can delete rows, too. Rows with kinds are in memory
-        until ``prepare``, and one writer must get all rows of a key. Raise ``InvalidRequestError``
-        for a wrong ``overwrite`` or key, or if both are given.
+        columns of a key: the commit then replaces the stored rows with the same key. Write all rows
+        of a key with the same writer. To delete rows, too, pass ``kinds`` to ``write`` of the
+        writer; rows with kinds are in memory until ``prepare``. Raise ``InvalidRequestError`` for a
+        wrong ``overwrite`` or key, or if both are given.
         """
         from lakeformat.iceberg.write.overwrite import check_overwritten
         from lakeformat.iceberg.write.prepared_writer import PreparedWriter
@@ -102,9 +102,9 @@ class TableWrites(TableHistory):
         """Publish prepared files, as ``write`` does; commit each message only once.
 
         ``upsert_by`` names the columns of a key: the new rows then replace the stored rows with the
-        same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain the key. Only
-        the keys of the new rows are read, so memory does not limit their number. ``executor``
-        searches the stored rows: ``"threads"`` (the default), ``"serial"``, or an object such as
+        same key, as in ``upsert``. Messages of a writer with ``upsert_by`` contain the key. Of
+        the new rows only the keys are read, in parts that fit into memory. ``executor`` searches
+        the stored rows: ``"threads"`` (the default), ``"serial"``, or an object such as
         ``SparkExecutor``. In version 3 all new rows get new row ids.
 
         Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
@@ -143,7 +143,7 @@ class TableWrites(TableHistory):
 
         Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
         snapshot has one of the files; then no file is deleted. Call ``abort`` only if no commit of
-        these messages is in progress, and not right after ``CommitOutcomeUnknownError``.
+        these messages is in progress. After ``CommitOutcomeUnknownError`` first repeat the commit.
         """
         from lakeformat.iceberg.write.commit_prepared import abort_messages
         from lakeformat.iceberg.write.message import check_messages
@@ -169,9 +169,9 @@ class TableWrites(TableHistory):
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit to this branch; None if it is not published.
 
-        Raise ``CommitUndecidableError`` if it is not found and snapshots since its first attempt
-        have expired. Raise ``InvalidRequestError`` if it is not found, but a commit of the same
-        user with a higher identifier is.
+        If the commit is not found, raise ``CommitUndecidableError`` if snapshots since its first
+        attempt have expired, and ``InvalidRequestError`` if the same user has published a commit
+        with a higher identifier.
         """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report
@@ -190,8 +190,8 @@ class TableWrites(TableHistory):
         the block until the batch is recorded, a consumer with the name of the stream keeps the
         snapshots from expiring. The identifiers of batches must ascend: raise
         ``InvalidRequestError`` for a batch that is not published, but older than the newest
-        published batch. ``checkpoint`` is the id of the stream's checkpoint: raise the error if the
-        batch was published with another one.
+        published batch. ``checkpoint`` is the id of the stream's checkpoint. Raise
+        ``InvalidRequestError`` also if the batch was published with another checkpoint.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.tables.batch_log import stream_batch

@@ -143,8 +143,8 @@ class PublishedOnce:
     def _newer(self, base: Base) -> tuple[list[Snapshot], bool]:
         """Return the snapshots since the first writer began, and True if the list is complete.
 
-        False means that the history lacks a snapshot on which a writer began, so later snapshots
-        may have expired.
+        For each writer, the message names the snapshot that was the newest when the writer began.
+        Return False if the history lacks one of these: later snapshots may have expired, too.
         """
         found, waiting = list[Snapshot](), {*self.bases}
         head = None if base.parent is None else base.parent.snapshot_id
@@ -189,7 +189,7 @@ def with_unpublished(
 ) -> WriteReport:
     """Return ``report`` with the number of files in ``entries`` that ``snapshot`` did not add.
 
-    ``snapshot`` is that of an earlier attempt with the same commit identity.
+    An earlier attempt with the same commit identity made ``snapshot``.
     """
     assert snapshot is not None
     own = [

@@ -37,7 +37,7 @@ class CopiedFiles:
 def write_copies(
     places: FilePlaces, uri: str, files: CopiedFiles, settings: WriteSettings
 ) -> NewFile:
-    """Write a file with the row groups of other files, and return it for a manifest entry.
+    """Write a file with the row groups of other files; return the values for its manifest entry.
 
     Raise ``CannotJoinError`` if a footer is damaged; an incomplete file may be left.
     """

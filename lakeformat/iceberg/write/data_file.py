@@ -66,7 +66,7 @@ class DataFile:
         self._rows += rows.num_rows
 
     def close(self) -> NewFile:
-        """Finish the file, and return it for a manifest entry; ``write`` must come first."""
+        """Finish a file that has rows, and return the values for its manifest entry."""
         assert self._file is not None
         footer = self._file.close()
         size = self._stream.tell()

@@ -70,8 +70,8 @@ class AllFiles:
 class FilesOfPartitions:
     """Chooses the files that are in the same partitions as new files.
 
-    Files with another partition spec than the new files are never chosen, and neither are equality
-    deletes of a spec without partitions, because they also delete rows of other specs.
+    Files with another partition spec than the new files are never chosen. If the spec has no
+    partitions, equality deletes are not chosen, because they also delete rows of other specs.
     """
 
     added: pa.Table
@@ -107,9 +107,9 @@ class FilesWhere:
 
     condition: PredicateFilter
     opposite: PredicateFilter | None = None
-    """The condition of the rows that do not meet ``condition``, except rows with nulls.
+    """The negation of ``condition``; a row with a null may meet neither of them.
 
-    None if there is no such condition.
+    None if ``condition`` compares with null.
     """
 
     def mask(self, metadata: TableMetadata, spec: PartitionSpec, entries: pa.Table) -> pa.Array:
@@ -117,11 +117,11 @@ class FilesWhere:
         if count := pc.sum(pc.and_not(has_some, chosen)).as_py():
             names = ", ".join(sorted(self.condition.columns))
             raise UnsupportedError(
-                f"{counted(count, 'file')} of {metadata.location} may have both rows that meet the "
-                f"condition and rows that do not: the partition (spec {spec.spec_id}) and the "
-                f"bounds of {names} do not exclude it, and only whole files can be removed here. "
-                "Choose whole partitions, or delete the rows with table.delete(where), and write "
-                "new rows after that, without overwrite"
+                f"the condition may be met by only some rows of {counted(count, 'file')} of "
+                f"{metadata.location}: the partition (spec {spec.spec_id}) and the bounds of "
+                f"{names} do not decide it. This call can remove only whole files. Choose whole "
+                "partitions, or delete the rows with table.delete(where) and then write the new "
+                "rows without overwrite"
             )
         return chosen
 

@@ -53,7 +53,7 @@ class _Leaf:
     """The number of NaN; None if it is unknown."""
     bounds: list[pa.Array] = field(default_factory=list)
     is_in_footer: bool = False
-    """True if the footer has the bounds of rows that ``bounds`` does not cover."""
+    """True if the bounds of some rows are not in ``bounds``, but only in the footer."""
     unknown: set[str] = field(default_factory=set)
     """The bounds (``lower_bounds``, ``upper_bounds``) that are unknown although a row has a value.
     """

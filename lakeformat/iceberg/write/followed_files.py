@@ -34,12 +34,12 @@ class FollowedFiles:
     """True to follow rows through a compaction that merged these files with other files, too."""
 
     def through(self, later: Sequence[Snapshot]) -> Snapshot | None:
-        """Set ``paths`` to the files that hold the rows after ``later``, snapshots newest first.
+        """Follow the rows through ``later``, the snapshots after the commit, newest first.
 
-        Return None if the rows can be followed. Otherwise return the first snapshot that prevents
-        following: a snapshot that removes some of the files, and is not a compaction that keeps all
-        of their rows. Without ``may_mix``, a compaction that merges the files with other files
-        prevents following, too.
+        If the rows can be followed, set ``paths`` to the files that hold them, and return None.
+        Otherwise return the first snapshot that prevents following. Such a snapshot removes some of
+        the files, and is either no compaction, or a compaction that drops rows. Without
+        ``may_mix``, a compaction that merges the files with other files prevents following, too.
         """
         for snapshot in reversed(later):
             if snapshot.operation == _APPEND:

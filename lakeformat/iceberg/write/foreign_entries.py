@@ -147,7 +147,7 @@ def _checked(loaded: LoadedMetadata, uri: str, spec_id: object, entries: pa.Tabl
             raise _damaged(uri, f"an entry has the {name} {wrong[0]}, but must have {value}")
     for name in _OF_NEW_FILES:
         if found[name].null_count < len(found):
-            raise _damaged(uri, f"a new file has a value for {name}")
+            raise _damaged(uri, f"a new file has a value for {name}, which must be null")
     for name in ("record_count", "file_size_in_bytes"):
         if pc.min(found[name]).as_py() < 1:
             raise _damaged(uri, f"a file has {name} {pc.min(found[name])}, which must be above 0")

@@ -122,7 +122,11 @@ def _merged(
     files: ManifestFiles,
     snapshot: Snapshot,
 ) -> Iterator[pa.Table]:
-    """Yield the manifests of one spec and one kind of files, data or deletes; some are merged."""
+    """Yield the manifests of ``group`` after the merge of small ones.
+
+    All manifests of ``group`` have the partition spec ``spec`` and one kind of files: data files or
+    delete files.
+    """
     if has_unknown_transform(spec):
         yield group
         return

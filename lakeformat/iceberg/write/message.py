@@ -26,7 +26,7 @@ _Bytes: TypeAlias = bytes
 
 _VERSION = 1
 _VERSION_WITH_KEYS = 2
-"""The version of messages of an upsert, which earlier releases must refuse."""
+"""The version of messages of an upsert. Earlier releases do not know keys, and refuse it."""
 _HEADER = b"lake.message"
 _KEYS = b"lake.deleted-keys"
 _ADVICE = (
@@ -53,10 +53,10 @@ class IcebergCommitMessage:
     entries: pa.Table
     """The manifest entries of the files."""
     deleted_keys: pa.Table | None = None
-    """The keys whose stored rows the commit deletes, with the columns of the key; None if the
-    commit only adds rows.
+    """The keys that an upsert deletes, as a table with the columns of the key; it may be empty.
 
-    If it is not None, the commit also deletes the stored rows with the keys of the rows it adds.
+    None if the commit only adds rows. An upsert also replaces stored rows with the keys of its new
+    rows.
     """
     version: int = _VERSION
     _members: ClassVar[Sequence[Member]] = _MEMBERS

@@ -117,9 +117,9 @@ def replacement(
     """Return the change of an overwrite.
 
     With ``is_recorded`` a snapshot is published even if no file changes, so that a repeated call
-    finds it. In a partitioned table, an overwrite of the partitions of the new rows ignores
-    ``is_recorded``. Raise ``InvalidRequestError`` if a new row is outside of the overwritten
-    partitions, or if a new file may have rows that do not meet the condition.
+    finds it. It is ignored if the partitions of the new rows are overwritten in a partitioned
+    table. Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or
+    if a new file may have rows that do not meet the condition.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         is_whole = is_unpartitioned(metadata.spec_of(metadata.default_spec_id))
@@ -137,8 +137,9 @@ def replacement(
             splitter = Splitter(spec, metadata.schema, partition_type(metadata, spec))
             path = splitter.directory(outside.slice(0, 1)).rstrip("/")
             raise InvalidRequestError(
-                f"some rows belong to the partition {path!r}, which is not among those of the "
-                f"overwrite, {overwritten!r}: leave them out, or overwrite that partition, too"
+                f"some rows belong to the partition {path!r}, which is not one of the partitions "
+                f"to overwrite, {overwritten!r}: leave these rows out, or overwrite that "
+                "partition, too"
             )
     return ChangedFiles([entries], choice, is_recorded=is_recorded)
 
@@ -166,7 +167,10 @@ def _replacement_where(
 
 
 def check_overwritten(metadata: TableMetadata, overwritten: object) -> None:
-    """Raise ``InvalidRequestError`` if ``overwritten`` is not valid, before any row is written."""
+    """Raise ``InvalidRequestError`` if ``overwritten`` is not valid.
+
+    Call it before rows are written.
+    """
     words = (*_TABLE, *_OF_NEW_ROWS)
     if isinstance(overwritten, Predicate):
         files_where(metadata, overwritten)

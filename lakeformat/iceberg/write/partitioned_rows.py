@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Divides rows by partition: transforms are applied to whole columns."""
+"""Divides rows by partition, with transforms that are applied to whole columns."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from lakeformat.types.wide_decimal import exceeds_digits
 __all__ = ["PartitionedRows", "Splitter", "source_values"]
 
 _ROOM = 1 << 62
-"""The limit of the count of possible partitions: above it, the partition numbers are renumbered
-without gaps, so that 64 bits are enough.
+"""The largest count of possible partitions for which partition numbers are built in 64 bits.
+
+Before the count would exceed it, the partitions are numbered again without gaps.
 """
 
 
@@ -126,8 +127,8 @@ def _require_digits(
     place = pc.index(pc.and_(found.is_valid(), exceeds), True).as_py()
     if place >= 0:
         raise InvalidRequestError(
-            f"column {column!r} is {source[place]} in a row, whose partition by {transform.text} "
-            f"would be {found[place]}: this has more digits than {found.type}. Leave out the row, "
+            f"a row has {source[place]} in column {column!r}. Its partition by {transform.text} "
+            f"would be {found[place]}, which has more digits than {found.type}. Leave out the row, "
             "or give the column a larger precision by ALTER TABLE in Spark"
         )
 

@@ -49,9 +49,7 @@ class PlannedState:
             raise self.conflict(f"the table was upgraded to version {metadata.format_version}")
 
     def conflict(self, reason: str) -> CommitConflictError:
-        """Return the error for an outdated plan; ``reason`` completes the sentence of the
-        message.
-        """
+        """Return the error for an outdated plan; ``reason`` is a clause that names what changed."""
         return CommitConflictError(
             f"the {self.name}, planned at snapshot {self.snapshot.snapshot_id}, was not published: "
             f"{reason} meanwhile. Repeat the call, which plans again"

@@ -71,7 +71,7 @@ class PreparedWriter:
         return self._messages_of(entries)
 
     def abort(self) -> None:
-        """Delete the files. Call it only if none of them may have been published."""
+        """Delete the files. Call it only if it is certain that no commit has published them."""
         self._is_finished = True
         self._writer.discard()
 

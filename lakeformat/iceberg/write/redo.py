@@ -130,9 +130,9 @@ def find_earlier(
 
 
 def files_replaced(loaded: LoadedMetadata, head: Snapshot, snapshot_id: int) -> frozenset[str]:
-    """Return the URIs of the data files that a commit removes if it replaces a snapshot.
+    """Return the URIs of the data files that a commit removes to replace ``snapshot_id``.
 
-    The result is empty if the snapshot ``snapshot_id`` does not exist.
+    The result is empty if this snapshot does not exist.
     """
     earlier = loaded.metadata.snapshot(snapshot_id)
     if earlier is None:

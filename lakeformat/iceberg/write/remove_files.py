@@ -94,8 +94,8 @@ def _chosen(
 ) -> tuple[pa.Table, pa.Array]:
     """Return the live entries of a manifest, and a mask of the entries to remove.
 
-    Most bytes of a manifest are statistics. Unless ``needs_statistics`` is set, they are read only
-    if a file is removed.
+    Most bytes of a manifest are statistics. With ``needs_statistics=False`` they are read only if
+    a file is removed.
     """
     metadata = base.loaded.metadata
 

@@ -127,8 +127,8 @@ class ReplaceFiles:
             ):
                 if place in places:
                     raise self._plan.conflict(
-                        f"rows were deleted by {path} in a partition to which files of an older "
-                        "partition spec move"
+                        "rows of a partition that gets files of an older partition spec were "
+                        f"deleted by {path}"
                     )
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:

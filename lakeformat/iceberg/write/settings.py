@@ -39,7 +39,7 @@ class WriteSettings:
 
     file: FileSettings
     row_group_bytes: int
-    """The rows of a partition are written at the latest when this many bytes are in memory."""
+    """The size in memory, in bytes, at which the rows of a partition are written."""
     data_location: str
     """The URI of the directory of data files."""
     modes: Mapping[int, StatisticsMode]
@@ -86,8 +86,8 @@ def metrics_modes(
     """Return the statistics to store for each primitive field, by field id.
 
     Columns of the sort order have bounds, unless a property sets another mode for them. If no
-    property sets a default, only the first fields have statistics: 100, unless a property sets
-    another number. In this order, nested fields come after the columns of primitive types. Raise
+    property sets a default, only the first 100 fields have statistics; a property can change
+    this number. Columns of primitive types are counted first, then nested fields. Raise
     ``InvalidRequestError`` for an invalid property.
     """
     properties = metadata.properties

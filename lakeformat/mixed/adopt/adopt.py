@@ -263,8 +263,8 @@ def _require_no_consumers(handle: TableHandle, argument: str) -> None:
 def _require_current_spec(metadata: TableMetadata, plan: FilePlan) -> None:
     """Raise ``InvalidRequestError`` if a live file has another partition spec than the current one.
 
-    A delete applies only to its own partition, so it would miss rows in such files. If only the
-    name of a field differs, the partitions could not be optimized.
+    A delete applies only to its own partition, so it would miss rows in such files. A spec in which
+    only the name of a field differs is refused, too: its partitions could not be optimized.
     """
     current = _named_terms(metadata.spec_of(metadata.default_spec_id))
     for entries in plan.entries:

@@ -205,8 +205,8 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
     if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
         raise InvalidRequestError(
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
-            f"abort it first. If its process died, wait a minute (for a batch of Amoro: as long as "
-            "the property 'change.data.ttl.minutes' demands), then run `lake --format iceberg "
+            f"abort it first. If its process died, wait a minute. For a batch of Amoro, wait for "
+            "the time in the property 'change.data.ttl.minutes'. Then run `lake --format iceberg "
             f"compact {name}{state.base.places.warehouse_option}`, which ends the batch"
         )
 

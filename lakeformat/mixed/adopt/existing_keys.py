@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the rows of an Iceberg table have unique keys, and that each file has only keys of
-the node (a hash bucket) in its name.
+"""Checks the keys of the rows of an Iceberg table.
+
+The keys must be unique in each partition. If the name of a file states a node (a hash bucket), all
+keys in the file must belong to this node.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class MixedBatch:
     all later commits. As a context manager it ends without a change if no commit was made.
 
     A commit raises ``InvalidRequestError`` after the end of the batch, and ``LockUnavailableError``
-    if another process has taken its lease. It raises ``CommitConflictError`` for a conflict with a
-    newer commit. A failed commit does not end the batch.
+    if another process has taken the lease of the batch. It raises ``CommitConflictError`` for a
+    conflict with a newer commit. A failed commit does not end the batch.
     """
 
     def __init__(self, pair: StorePair) -> None:
@@ -122,8 +122,8 @@ class MixedBatch:
     ) -> WriteReport:
         """Store and delete rows by their key as ``table.write`` does, and end the batch.
 
-        The changes are one commit of the change store, older than every commit since the batch
-        began. If a stream has changed the same key since then, the stream's change remains.
+        The changes are one commit of the change store. They count as older than all commits since
+        the batch began: if a stream has changed the same key since then, the newer change remains.
         """
 
         def fill(writer: ChangeWriter) -> None:

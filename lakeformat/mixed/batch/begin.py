@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Begins and ends batches; each takes the lease of the table and a transaction."""
+"""Begins and ends batches. A batch has a transaction, and holds the lease of the table."""
 
 from __future__ import annotations
 

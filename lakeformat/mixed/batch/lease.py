@@ -30,8 +30,9 @@ LEASE_MILLIS = 60_000
 _RENEWALS = 3
 """The number of renewals within the lifetime of a lease."""
 _CLOCKS_MILLIS = 600_000
-"""The longest time, in milliseconds, by which the clock of another machine may be ahead before its
-lease counts as forged."""
+"""The tolerance, in milliseconds, for a clock of another machine that is ahead.
+
+A lease that ends even later is reported as forged or written with a wrong clock."""
 _DIRECTORY = "lease"
 
 

@@ -35,7 +35,7 @@ class MovedRows:
     batch: BegunBatch
     _keys: list[tuple[NodeSplit, list[pa.Array]]] = field(default_factory=list, init=False)
     _checked: set[str] = field(default_factory=set, init=False)
-    """The files of other commits that have none of the keys."""
+    """The paths of files of other commits in which none of the keys was found."""
 
     def add(self, split: NodeSplit, old: pa.RecordBatch, new: pa.RecordBatch) -> None:
         """Record the keys of the rows of ``split`` that an update moves to another partition.
@@ -65,8 +65,8 @@ class MovedRows:
                 raise CommitConflictError(
                     f"{self.batch} was not published: it moves rows out of the partition "
                     f"{file.partition!r}, and {file.path} has newer changes of some of these "
-                    "rows. So the table would have these rows in both partitions. Repeat the "
-                    "update: it then reads the new rows"
+                    "rows. So the table would have these rows in their old and new partitions. "
+                    "Repeat the update: it then reads the new rows"
                 )
             self._checked.add(file.path)
 

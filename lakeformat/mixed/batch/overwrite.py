@@ -2,7 +2,8 @@
 """Overwrites partitions of the base store, in the order of transactions.
 
 The commit records that the base store has the changes up to the transaction of the batch. So older
-changes of the partitions are replaced, and newer ones remain, whichever was committed first.
+changes of the partitions are replaced. Newer changes remain, even if they were committed before the
+overwrite.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ class Replaced:
         if (self.partitions is None) == (self.where is None):
             given = "neither" if self.where is None else "both"
             raise InvalidRequestError(
-                f"an overwrite of {metadata.location} needs either the partitions to replace, such "
-                "as 'table' or {'dt': '2024-01-01'}, or where, a condition on partition columns; "
-                f"got {given}"
+                f"an overwrite of {metadata.location} needs one of two arguments: 'partitions', "
+                "such as 'table' or {'dt': '2024-01-01'}, or 'where', a condition on partition "
+                f"columns. Got {given}"
             )
         if self.partitions is not None and not is_list(self.partitions):
             check_overwritten(metadata, self.partitions)
@@ -105,8 +106,8 @@ class Replaced:
             named = " and ".join(sorted(choice.condition.columns))
             raise UnsupportedError(
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
-                f"values do not decide a condition on {named}, which may be met by only some rows "
-                "of a partition. Delete the old rows with delete(where), and write the new ones. "
+                f"values do not decide a condition on {named}: only some rows of a partition may "
+                "meet it. Delete the old rows with delete(where), and write the new ones. "
                 "In a table with partitions you can instead pass 'partitions' to replace all "
                 "partitions that have new rows"
             )
@@ -181,7 +182,7 @@ def publish_overwrite(
 ) -> PublishedChange:
     """Publish an overwrite whose files were written for the metadata ``loaded`` of the base store.
 
-    ``guarded`` returns the change with further checks. After an error the files are kept.
+    ``guarded`` adds checks to ``change``. After an error the files are kept.
     """
     handle = change.batch.pair.base
 
@@ -332,8 +333,8 @@ def _partitions(
 ) -> set[str]:
     """Return the paths of the partitions of manifest entries and of changes.
 
-    Raise ``UnsupportedError`` if two partitions have one path, because the record of merged changes
-    has one entry for both.
+    Raise ``UnsupportedError`` if two partitions have the same path. The record of merged changes
+    would have only one entry for both.
     """
     found = {each.partition: {each.values} for each in changes}
     for each in changes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overwrites by writers in several processes: a batch publishes their files in one commit."""
+"""Writes the new rows of an overwrite in several processes; one commit publishes all of them."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class _RowWork:
         return replace(place, require=require)
 
     def _rows_to_write_again(self) -> RowsOfKeys | None:
-        """Return all rows of the keys to change, if deletes by key would delete too many rows."""
+        """Return the rows for ``_write_again``; None if every row can be changed on its own."""
         state = self.batch.state
         if has_unique_keys(state.base.metadata.properties):
             return None

@@ -23,7 +23,7 @@ __all__ = ["RowsOfKeys"]
 
 
 class RowsOfKeys:
-    """The stored rows with the key and the partition of a row that meets a condition."""
+    """All rows that have the same key and partition as a row that meets a condition."""
 
     def __init__(self, state: MixedState, where: PredicateFilter | None) -> None:
         """Read the keys of the rows that meet ``where``, or of all rows if ``where`` is None.

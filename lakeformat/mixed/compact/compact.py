@@ -44,11 +44,11 @@ def compact_mixed(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> MixedCompactReport:
-    """Merge changes and small files into base files, in one commit; the merged rows do not change.
+    """Merge changes and small files into base files, in one commit; no row of the table changes.
 
-    ``strategy`` is ``minor`` or ``full``. A repeated call with the same ``commit`` publishes
-    nothing again. After a conflict everything is planned again. Raise ``UnsupportedError`` if the
-    base store does not have version 2 of the Iceberg format.
+    ``strategy`` is ``minor`` or ``full``. If an earlier call has published ``commit``, this call
+    publishes nothing. After a conflict everything is planned again. Raise ``UnsupportedError`` if
+    the base store does not have version 2 of the Iceberg format.
     """
     require_mixed_strategy(strategy)
     chosen = where_to_work(executor)

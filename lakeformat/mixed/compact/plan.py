@@ -63,7 +63,7 @@ class MergeUnit:
     rewritten: tuple[StoreFile, ...]
     """The files whose live rows are written to new base files."""
     remaining: tuple[StoreFile, ...]
-    """The base files that are kept. The deletes of each become one file of positions."""
+    """The base files that are kept. The deletes of each become one position delete file."""
     key_deletes: tuple[StoreFile, ...]
     """The deletes of the change store that may apply to the rewritten and the remaining files."""
     of_base: Mapping[str, FileToChange]
@@ -277,7 +277,7 @@ def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> Partitio
     """Return ``plan`` with a record of merged changes that includes the partition's lone deletes.
 
     A lone delete deletes no row. ``lone`` has, by partition, the sequence number of the newest lone
-    delete. The plan merges all other changes of the partition up to this number.
+    delete. The record may end there, because the plan merges all earlier changes of the partition.
     """
     if plan.sequences is None:
         return plan
@@ -291,8 +291,8 @@ def _merged_alone(
     """Return, by partition, the highest sequence number of lone deletes, which delete no row.
 
     These deletes are recorded as merged; without the record, they would never be removed.
-    Partitions with other changes are left out. For a minor compaction without other work, the
-    result is empty unless there are many lone deletes.
+    Partitions with other changes are left out. If a minor compaction has no other work and there
+    are only few lone deletes, the result is empty.
     """
     is_due = plan.type is not None or strategy == "full"
     if not is_due and len(nodes.lone_deletes) < settings.minor_file_count:

@@ -35,8 +35,8 @@ class NeededSnapshots:
     """The snapshots of both stores that an expiry must keep.
 
     Each attempt to commit finds them anew: it first loads the metadata that it changes, and then
-    looks for open batches. A batch that begins even later reads the newest snapshots of this
-    metadata, which do not expire, or newer ones.
+    looks for open batches. A batch that begins later needs no old snapshot. It reads the newest
+    snapshots of this metadata or newer ones, and these do not expire.
     """
 
     settings: ExpirySettings
@@ -81,12 +81,12 @@ class NeededSnapshots:
 
 
 def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> Iterator[Snapshot]:
-    """Yield a base snapshot that is not newer than the one that an open batch may read.
+    """Yield the newest base snapshot that is certainly older than the beginning of an open batch.
 
-    The batch reads the snapshot that was the newest when it began. Only times show the order of
-    commits to both stores, so a snapshot counts as earlier only if it is older by more than clocks
-    may differ. If none is so old, yield the oldest snapshot: the batch may need it to show that the
-    base store was empty then.
+    The batch reads the base snapshot that was the newest when it began. The exact snapshot is
+    unknown: only times show the order of commits to both stores, and clocks may differ by
+    ``_CLOCKS_MILLIS``. If no snapshot is certainly older, yield the oldest one. The base store may
+    have been empty when the batch began, and only its first snapshot shows this.
     """
     if batch is not None and history:
         latest = batch.began_millis - _CLOCKS_MILLIS

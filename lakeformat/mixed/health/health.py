@@ -41,9 +41,7 @@ __all__ = ["MixedHealthReport", "check_mixed_health", "score_of_partitions"]
 
 _WORST_PARTITIONS = 10
 _TOLERATED_FILES = 10
-"""The number of files of merged changes that may be older than the table properties allow, without
-a reason in the report.
-"""
+"""The report gives a reason if there are more files of old merged changes than this number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class FileUse(StrEnum):
     rewritten.
     """
     DELETES = "deletes"
-    """Not rewritten: the deletes of the file are merged to one file of positions."""
+    """Not rewritten: the deletes of the file are merged into one position delete file."""
     KEEP = "keep"
 
 
@@ -98,7 +98,7 @@ class LastRuns:
 class PendingFiles:
     """The files of a partition that still need attention.
 
-    Files above ``min_target_size`` are left out if their deletes need no work, unless a full
+    A file above ``min_target_size`` is one of them only if its deletes need work, or if a full
     optimizing rewrites all files.
     """
 
@@ -362,9 +362,9 @@ class _Rules:
 
 
 def has_deletes_to_merge(file: PartitionFile, *, keyed: bool) -> bool:
-    """Return True if the deletes of ``file`` are to become one file of positions.
+    """Return True if the deletes of ``file`` should be merged into one position delete file.
 
-    This is for a file that is not rewritten. ``keyed`` is False for a table without a key.
+    ``file`` itself is not rewritten. ``keyed`` is False for a table without a key.
     """
     positions = _positions(file)
     if len(positions) > 1 or len(positions) < len(file.deletes):

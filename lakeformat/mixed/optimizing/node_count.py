@@ -32,8 +32,8 @@ def node_count(
     """Return the number of nodes of the new base files of a partition with these files.
 
     The table property ``base.file-index.hash-bucket`` sets the number. With ``lake.auto-buckets``
-    it is the number of nodes that the base files have now, which a major or full optimizing adapts
-    to the size of the partition.
+    a minor optimizing keeps the number that the base files have now. A major or full optimizing
+    adapts this number to the size of the partition.
     """
     stored = [*files]
     current = stored_node_count(stored, settings)

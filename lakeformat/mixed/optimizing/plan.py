@@ -46,7 +46,7 @@ class OptimizingTask:
     rewritten: tuple[str, ...]
     """The files whose rows are merged into new base files."""
     with_deletes: tuple[str, ...]
-    """The files that remain. The deletes of each become one file of positions."""
+    """The files that remain. The deletes of each become one position delete file."""
     replaced_deletes: tuple[str, ...]
     """The deletes that are not needed any more afterwards."""
     kept_deletes: tuple[str, ...]

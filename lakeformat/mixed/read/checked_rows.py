@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 def check_rows(state: MixedState, request: CheckRequest, now_millis: int) -> CheckReport:
     """Check the rows of a state that meet the condition of the request.
 
-    The check ``unique`` of the key also finds the duplicates that a late batch leaves if Amoro has
-    optimized the table without waiting for it.
+    A key can have duplicate rows if Amoro merged newer changes before a batch committed. The check
+    ``unique`` of the key finds these duplicates, too.
     """
     asked = row_filter(state.base.metadata, state.schema, request.where, None)
     fields = condition_fields(state.schema)

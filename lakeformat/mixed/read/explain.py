@@ -42,7 +42,7 @@ class MixedScanPlan:
     merged_nodes: int
     """The number of nodes whose rows must be compared with deletes."""
     largest_node_deletes_bytes: int
-    """The total size of the files with deletes of one node, for the node with the most bytes."""
+    """The total size of a node's files with deletes, for the node where this size is largest."""
     version_files: int
     """The number of base files whose keys and versions are read once more, because they may have
     larger versions than inserts of their node; 0 in a table without a version field."""

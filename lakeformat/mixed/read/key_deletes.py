@@ -3,8 +3,8 @@
 
 A change has a log sequence number (LSN): its transaction, then its offset in the transaction. A row
 is deleted by its key if the key has a delete with a larger LSN. An update has a delete and an
-insert with one LSN, so an equal LSN deletes nothing. In a table with a version field, the version
-comes before the LSN.
+insert with one LSN, so an equal LSN deletes nothing. In a table with a version field,
+versions are compared first, and LSNs only if the versions are equal.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class _NodeRows:
     """The positions of the rows that earlier parts of the deletes delete, by path of the file."""
 
     def live(self, part: DeletePart, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Yield the columns ``wanted`` of the rows that neither ``part`` nor an earlier part
-        deletes.
+        """Yield the columns ``wanted`` of the rows, without those deleted by ``part`` or an earlier
+        part.
         """
         fields = self._fields(wanted)
         every = (rows for file in self.files for rows in self._rows(file, fields))
@@ -146,7 +146,7 @@ def _kept(positions: pa.Array, left_out: DeletionVector) -> Mask:
 def _joined(every: Iterable[_Rows]) -> Iterator[_Rows]:
     """Yield the rows, with the rows of small files of changes joined.
 
-    Each search of keys has a cost that does not depend on the number of rows.
+    Each search of keys has a fixed cost, so fewer searches of more rows are faster.
     """
     held: list[_Rows] = []
     count = 0

@@ -189,15 +189,15 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 
 
 def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list[tuple[int, int]]:
-    """Return the windows of sequence numbers up to which changes must not be merged.
+    """Return the windows of sequence numbers at which a merge of changes must not end.
 
-    A merge up to a number in a window would merge a delete, but not a later insert that the delete
-    may hide by a larger version. Each window is its first number and the number after its last. The
-    windows are disjoint and sorted.
+    A delete with a larger version may hide a later insert. Both make a window: a merge that ends in
+    it would merge the delete, but not the insert. Each window is its first number and the number
+    after its last. The windows are disjoint and sorted.
 
-    A delete that came with an insert makes no window: after the merge, the inserted row or one with
-    a larger version hides the later insert. A file has other deletes only if its writers have
-    written more deletes than inserts into its node.
+    A delete that was written with an insert of its key makes no window: after the merge, the
+    inserted row or one with a larger version hides the later insert. If a commit has as many
+    deletes as inserts in a node, all its deletes there are of this kind.
     """
     others: Counter[tuple[object, ...]] = Counter()
     for each in changes:

@@ -95,7 +95,10 @@ class MixedScan(Results):
         yield from limited(self._read(split, self._fields), self._limit)
 
     def positions(self, split: NodeSplit) -> Iterator[Positions]:
-        """Yield the positions of the live rows of a split that has one file, in ascending order."""
+        """Yield the row numbers of the live rows in a file, in ascending order.
+
+        The split must have exactly one file.
+        """
         for batch in self._read(split, (POSITION,)):
             yield batch.column(0).to_numpy()
 

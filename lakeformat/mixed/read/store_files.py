@@ -56,8 +56,9 @@ class StoreFile:
 def base_files(state: TableState, plan: FilePlan) -> Iterator[StoreFile]:
     """Yield the data files of the base store.
 
-    A file whose name has no node (hash bucket of keys), such as one that was in the table before it
-    became a Mixed table, may have rows of every node, and counts as older than every change.
+    The name of a file may have no node (hash bucket of keys), for example if the file was in the
+    table before it became a Mixed table. Such a file can have rows of every node. It counts as
+    older than every change.
     """
     for split, of, parts in _named(state, plan):
         if parts is None:

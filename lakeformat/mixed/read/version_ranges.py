@@ -2,8 +2,8 @@
 """Compares the versions in files of both stores by their bounds in manifests.
 
 A row of the base store hides an insert of its key only if the version of the row is larger. So the
-versions of a base file are not read if none is larger than the smallest version of the inserts. In
-the same way an optimizing finds the deletes that it must not merge before later inserts.
+versions of a base file are not read if none is larger than the smallest version of the inserts. A
+delete can hide a later insert in the same way. An optimizing then merges both or neither.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class VersionRanges:
     ) -> Iterator[tuple[int, int]]:
         """Yield two sequence numbers for each delete that may hide a later insert.
 
-        A delete hides inserts with smaller versions. The first number is that of the delete, the
-        second that of the last insert that the delete may hide.
+        A delete hides inserts with smaller versions. The first number belongs to the delete. The
+        second belongs to the last insert that the delete may hide.
         """
         ordered = sorted(inserts, key=lambda each: each.sequence, reverse=True)
         # The smallest version of each insert and all later ones, from the last insert on.

@@ -2,8 +2,8 @@
 """The record of the newest alteration of both stores, and the state between its two commits.
 
 The record is in the properties of the stores. The commit of the change store decides that an
-alteration happens; the commit of the base store follows. Between the two commits, readers already
-use the new columns and properties of the base store.
+alteration happens; the commit of the base store follows. Between the two commits, readers see the
+base store as it will be after the alteration.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | 
 
 
 def altered_change(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
-    """Return the change store with the columns of the base store, if only the latter was altered.
+    """Return the change store with the columns of the base store, if only the base store has them.
 
-    Return None unless two things hold: the base store once had the columns of the change store, and
-    the change store never had those of the base store. Amoro, which alters the base store first,
-    can leave the stores in this state.
+    Amoro can leave the stores in this state, because it alters the base store first. Two things
+    show it: the base store once had the columns of the change store, and the change store never had
+    the columns of the base store. Return None in any other state.
     """
     if not _was_altered_alone(base, change):
         return None

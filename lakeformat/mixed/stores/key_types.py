@@ -30,8 +30,8 @@ def require_one_key_type(
         raise UnsupportedError(
             f"{operation} of the Mixed table {stores[0].location} is not possible: its key column "
             f"{name!r} had the types {' and '.join(types)}, in which one value can have different "
-            "hashes, so Amoro's readers would miss deletes. The rows are read correctly here: "
-            "write those of table.scan() to a new table"
+            "hashes, so Amoro's readers would miss deletes. table.scan() reads the rows correctly: "
+            "write them to a new table"
         )
 
 

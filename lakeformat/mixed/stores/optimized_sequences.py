@@ -32,13 +32,11 @@ __all__ = [
 ]
 
 SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
-"""The types of the blobs."""
+"""The types of the two blobs in the statistics file."""
 MARK = ".exist"
 """The suffix of the marks in summaries, after the type of a blob."""
 OPTIMIZED = {"snapshot.producer": "OPTIMIZE"}
-"""The members of the summary of a base snapshot that changes no row of the Mixed table, as in
-Amoro.
-"""
+"""The member of the summary, as in Amoro, of a base snapshot that changes no row of the table."""
 _EARLIER_FORM = "table.partition-properties"
 """The table property in which old versions of Amoro kept the record."""
 
@@ -48,7 +46,7 @@ class OptimizedSequences:
     """The record at one base snapshot, by the path of the partition."""
 
     sequences: Mapping[str, int]
-    """The sequence number of the change store up to which the base store has the rows."""
+    """The sequence number of the change store up to which changes are merged."""
     times: Mapping[str, int]
     """The time of the newest merge of changes into the partition, or of its newest overwrite, in
     epoch milliseconds.

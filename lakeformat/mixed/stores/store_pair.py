@@ -38,8 +38,8 @@ class LoadedPair:
     base: LoadedMetadata
     change: LoadedMetadata
     has_pending_alter: bool = False
-    """True if only one store has made the newest alteration. ``base`` and ``change`` are already as
-    after the alteration.
+    """True if the newest alteration is stored in only one store. Even then ``base`` and ``change``
+    both have it.
     """
 
     @property

@@ -45,17 +45,15 @@ _SMALLEST = np.iinfo(np.int64).min
 
 
 def rows_replace(properties: Mapping[str, str]) -> bool:
-    """Return True if a written row replaces the row of its key; False if it can be another row of
-    the key.
-    """
+    """Return True if a written row replaces the row of its key; False if both rows remain."""
     return VERSION_FIELD in properties or bool_property(properties, UPSERT, default=True)
 
 
 def has_unique_keys(properties: Mapping[str, str]) -> bool:
     """Return True if each key has one row in a partition; False if it can have several.
 
-    Several rows remain after the property ``write.upsert.enabled`` becomes true. Without the
-    property, Amoro writes several rows.
+    Without a version field, a key can have several rows if the property ``write.upsert.enabled`` is
+    false, was false earlier, or is missing: Amoro's default is false.
     """
     if VERSION_FIELD in properties:
         return True
@@ -128,8 +126,8 @@ def is_wider_version(kind: pa.DataType) -> bool:
 
 
 def version_numbers(column: pa.Array) -> NDArray[np.int64]:
-    """Return a number for each version, in the order of the versions; a null gets the smallest
-    number.
+    """Return a number for each version: a larger version has a larger number, and null has the
+    smallest.
     """
     found = numbers(column)
     if found.ndim > 1:  # decimals, whose low half has all of their digits
@@ -149,8 +147,8 @@ def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row
         number = row + int(np.argmax(nulls & deletes))
         raise InvalidRequestError(
             f"row {number} is a delete whose version is null, so it would delete no stored row "
-            "with a version: set its version to the largest one that it may delete, or delete rows "
-            "by a condition with table.delete(where), which uses the version of each row"
+            "with a version. Set its version to the largest version that it should delete, or "
+            "delete rows with table.delete(where), which uses the version of each row"
         )
 
 

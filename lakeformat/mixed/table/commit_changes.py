@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the changes of one commit of the change store, in the order of their offsets.
 
-A delete and an insert with one offset and one key are an update. A late batch can have a lower
-transaction than commits before it. If such an earlier commit has deleted or replaced a key, the
-change of the batch to this key has no effect and is left out.
+A delete and an insert with one offset and one key are an update. A batch gets its transaction when
+it begins, so commits made while it runs have higher transactions. If one of them has deleted or
+replaced a key, the change of the batch to this key has no effect and is left out.
 
-In a table with a version field, changes are in the order of versions. A change of a late batch is
-then left out only if its version is not larger than that of the earlier change.
+In a table with a version field, changes are in the order of versions. The change of the batch then
+has an effect if its version is larger than the version of the change in the other commit.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _NodeChangesReader:
             yield found
 
     def _in_order(self, files: Sequence[StoreFile]) -> tuple[pa.RecordBatch, Mask]:
-        """Return the rows of files by version and offset, and a mask of the inserts.
+        """Return the rows of files, sorted by version and offset, and a mask of the inserts.
 
         A delete precedes an insert with the same version and offset.
         """
@@ -165,11 +165,11 @@ class _NodeChangesReader:
         return pa.Table.from_batches(batches, schema).combine_chunks()
 
     def _outdated(self, rows: pa.RecordBatch, of: StoreFile) -> Mask:
-        """Return a mask of the rows of the file ``of`` whose changes have no effect.
+        """Return a mask of the ``rows`` that have no effect; ``of`` is one of their files.
 
-        An earlier commit with a newer transaction has deleted or replaced their keys. In a table
-        with a version field, a row with a larger version than that change has an effect. An insert
-        alone replaces no row: a write that replaces rows has a delete for each insert.
+        A commit with a higher transaction has already deleted or replaced their keys. In a table
+        with a version field, a row has an effect if its version is larger than that commit's. Only
+        deletes of that commit count: a write that replaces rows has a delete for each insert.
         """
         newer = [
             each
@@ -197,8 +197,7 @@ class _NodeChangesReader:
     ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Mask]:
         """Return the kind of each row as a code, and a mask of the rows to deliver.
 
-        The mask leaves out deletes that only make room for an insert, because their values are
-        unknown.
+        The mask leaves out the old row of an update if its values are unknown.
         """
         codes = np.where(is_insert, _INSERTED, _DELETED)
         is_pair = np.zeros(len(codes), np.bool_)

@@ -85,7 +85,8 @@ class MixedConsumers(PositionConsumers):
         found = super()._parsed(members)
         if len(found.numbers) != 2 or found.branch not in (None, MAIN_BRANCH):
             raise ValueError(
-                f"position {found} is not a pair of snapshots of both stores of 'main'"
+                f"position {found} must have the sequence numbers of both stores, and no branch "
+                f"other than {MAIN_BRANCH!r}"
             )
         return found
 

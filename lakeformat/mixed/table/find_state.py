@@ -63,9 +63,9 @@ def _require_current_once(state: MixedState, history: MixedHistory) -> None:
         raise NotFoundError(
             f"{history.uri} never had the state {state.position}: in this state the base store "
             f"would have merged the changes up to sequence number {newest}, but the change store "
-            f"would end at {number}. "
-            "The clocks of the writers differ, so the order of the commits is not that of their "
-            f"times. Choose the next position of snapshots(), up to {history.head}"
+            f"would end at {number}. The clocks of the writers differ, so the commits are not in "
+            "the order of their times. Choose the next position of snapshots(), up to "
+            f"{history.head}"
         )
 
 

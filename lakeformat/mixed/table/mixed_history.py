@@ -142,7 +142,7 @@ class MixedHistory:
         return self.snapshots[-1].position if self.snapshots else self.beginning
 
     def parse(self, position: AnyPosition) -> Position:
-        """Return a position of this table.
+        """Convert a position or a snapshot id to a position of this table.
 
         A number is the id of a snapshot of either store; 0 is the beginning. Raise
         ``InvalidRequestError`` for a position of another table or branch, and ``NotFoundError`` for
@@ -164,9 +164,8 @@ class MixedHistory:
     def between(self, after: AnyPosition, upto: AnyPosition | None) -> list[MixedSnapshot]:
         """Return the snapshots after ``after`` and up to ``upto``, oldest first.
 
-        ``upto=None`` means the newest position. Each store is compared by its own number, because
-        clocks of writers may differ: a commit can have an earlier time than a commit that readers
-        saw before.
+        ``upto=None`` means the newest position. The snapshots of each store are chosen by their
+        sequence numbers. Times are not used, because the clocks of writers may differ.
         """
         first = self.parse(after)
         last = self.head if upto is None else self.parse(upto)

@@ -91,7 +91,7 @@ class _BaseStore(IcebergTable):
         return super().stream(*args, **options)
 
     def expire_snapshots(self, *args: Any, **options: Any) -> NoReturn:
-        """Raise ``UnsupportedError``, even for a dry run: expire the Mixed table itself."""
+        """Raise ``UnsupportedError``, even for a dry run: expire snapshots of the Mixed table."""
         raise refuse_operation(self, "expire_snapshots")
 
     def maintain(self, *args: Any, **options: Any) -> NoReturn:
@@ -100,7 +100,7 @@ class _BaseStore(IcebergTable):
 
 
 class _ChangeStore(IcebergTable):
-    """The change store: read-only, except for a rollback that removes files of other programs."""
+    """The change store: read-only, except for a rollback that removes files of plain commits."""
 
     def __init__(self, handle: TableHandle) -> None:
         super().__init__(_unwritable(handle, CHANGE))
@@ -125,7 +125,7 @@ class _ChangeStore(IcebergTable):
 def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
     """Return one store, ``base`` or ``change``, as a read-only Iceberg table.
 
-    The change store can be rolled back while it has files of other programs.
+    The change store can be rolled back only while it has files of plain Iceberg commits.
     """
     return _BaseStore(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
 

@@ -77,7 +77,7 @@ class MixedSystemTable:
 
     @property
     def location(self) -> str:
-        """The location of the table itself."""
+        """The location of the Mixed table."""
         return self._load().base.places.uri
 
     @offering_arguments
@@ -102,7 +102,7 @@ class MixedSystemTable:
                 + (
                     "snapshot or as_of, not a tag"
                     if self.name == _FILES
-                    else "neither snapshot nor tag nor as_of"
+                    else "no snapshot, tag or as_of"
                 )
             )
         schema = SYSTEM_TABLES[self.name]

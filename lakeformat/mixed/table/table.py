@@ -69,7 +69,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     def identity(self) -> str:
         """A text that differs if the table is dropped and created again under its name.
 
-        It is "" if the table has no uuid, as is possible in version 1.
+        It is "" if the table has no uuid, as is possible in version 1 of the Iceberg format.
         """
         return self._pair.base.load().metadata.table_uuid or ""
 
@@ -131,7 +131,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def unique_within(self) -> list[str]:
-        """The columns that give the partition of a row: a key may have a row in each partition."""
+        """The partition columns; a key can have one row in each partition."""
         from lakeformat.mixed.write.changes import partition_columns
 
         return partition_columns(self._loaded().change.metadata)
@@ -143,7 +143,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def base(self) -> IcebergTable:
-        """The base store: the rows of optimizing and overwrites, as a read-only Iceberg table."""
+        """The base store, which has the merged changes, as a read-only Iceberg table."""
         return read_only_store(self._pair.base, BASE)
 
     @property
@@ -170,7 +170,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     def position_before(self, position: Position) -> Position:
         """Return the position right before the newest commit that ``position`` includes.
 
-        If no snapshot before this commit is left, it is the position before the oldest snapshot.
+        If no snapshot before this commit is left, return the position before the oldest snapshot.
         """
         history = self._history()
         earlier = [each.position for each in history.snapshots if each.position < position]
@@ -214,8 +214,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         ``snapshot`` is a position, or the id of a snapshot of either store; ``newest`` has no
         effect. Raise ``NotFoundError`` if the chosen state has expired or never existed,
-        ``InvalidRequestError`` for both ``snapshot`` and ``as_of``, and ``UnsupportedError`` for a
-        ``tag`` or a ``watermark``.
+        ``InvalidRequestError`` if both ``snapshot`` and ``as_of`` are given, and
+        ``UnsupportedError`` for a ``tag`` or a ``watermark``.
         """
         from lakeformat.iceberg.read.where import row_filter
         from lakeformat.mixed.read.scan import MixedScan
@@ -272,13 +272,13 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         table property ``write.upsert.enabled`` is false, a new row replaces none: a second row
         of a key is then a duplicate.
 
-        With ``overwrite`` a batch, as ``begin`` makes it, replaces the rows of whole partitions in
-        the base store. It takes no ``kinds``, and changes that are committed meanwhile remain. With
+        With ``overwrite`` a batch replaces whole partitions of the base store by the rows. Then
+        ``kinds`` must be None, and changes that are committed in the meantime remain. With
         ``conflict="transaction-order"`` a batch writes the rows to the change store; it begins
-        before ``data`` is read. With either argument raise ``LockUnavailableError`` while another
-        batch runs.
+        before ``data`` is read. For both batches see ``begin``: they raise
+        ``LockUnavailableError`` if another batch runs.
 
-        A repeated call with the same ``commit`` publishes nothing again. If this raises a
+        A repeated call with the same ``commit`` publishes nothing again. If ``write`` raises a
         ``LakeError``, nothing was published and no file is left, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
         """
@@ -329,9 +329,9 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         In ``with table.stream_batch(CommitId("my-stream", 7)) as commit``, ``commit`` is None if
         the batch is already published. Otherwise write with ``commit``. The record of the newest
-        batch is in the directory of the change store. Raise ``InvalidRequestError`` for a batch
-        that is older than the newest one and not published. ``checkpoint`` is the id of the
-        stream's checkpoint: raise the error if the batch was published with another one.
+        batch is in the directory of the change store. ``checkpoint`` is the id of the stream's
+        checkpoint. Raise ``InvalidRequestError`` if the batch was published with another
+        checkpoint, or if it is older than the newest batch and was not published.
         """
         from lakeformat.iceberg.table.batches import stream_table
         from lakeformat.mixed.write.write_changes import change_handle

@@ -58,8 +58,8 @@ class TableFollowing(TableUpkeep):
         key of the table. Rows are read with the current columns. Raise ``NotFoundError`` if commits
         have expired or were rolled back. Raise ``InvalidRequestError`` if ``upto`` is before
         ``after``. Raise ``UnsupportedError`` for an overwrite of the base store and for the
-        adoption of the table, whose changes no store has. After an expiry, a rollback, an overwrite
-        or the adoption, read all rows, then the changes after their position.
+        adoption of the table, because no store has their changes. After an expiry, a rollback, an
+        overwrite or the adoption, read all rows with a scan, then the changes after its position.
         """
         from lakeformat.mixed.table.change_stream import changes_between
 

@@ -93,11 +93,11 @@ class TableOptimizing(Table):
         """Merge changes into the base store, and small files into larger ones; no row changes.
 
         ``"minor"`` does what is due by the table properties, as ``plan_optimizing`` shows it: a
-        minor, a major or a full optimizing of each partition. ``"full"`` rewrites every partition
-        that has changes, deletes or too many small files. With
-        ``self-optimizing.full.rewrite-all-files=false`` it rewrites only the changes, small files
-        and files with deletes of these partitions. All tasks are published in one commit of the
-        base store, with the record of the merged changes.
+        minor, a major or a full optimizing of each partition. ``"full"`` rewrites all files of
+        every partition that has changes, deletes or too many small files. With
+        ``self-optimizing.full.rewrite-all-files=false`` it rewrites only changes, small files, and
+        files with deletes. All tasks are published in one commit of the base store, with the record
+        of the merged changes.
 
         Writers are not blocked. If another commit merges changes or adds rows to the same
         partitions of the base store in the meantime, everything is planned again. While a batch has

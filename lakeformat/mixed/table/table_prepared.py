@@ -35,14 +35,14 @@ class TablePrepared(TableUpkeep):
         transaction: int | None = None,
         **options: Any,
     ) -> PreparedChangeWriter | PreparedOverwriteWriter:
-        """Return a writer of changes whose messages any process may commit later.
+        """Return a writer of changes; any process can commit its messages later.
 
         One writer must get all rows of a node (a hash bucket of keys), in their order;
         ``writer_buckets`` finds the node of a key. With ``upsert_by``, which must be the key of the
         table, a new row always replaces the row of its key. Otherwise the table property
-        ``write.upsert.enabled`` decides. For a commit of a batch, pass its ``transaction`` here. If
-        that commit has ``overwrite``, pass the same ``overwrite`` here. Raise
-        ``InvalidRequestError`` for a transaction that no batch can have.
+        ``write.upsert.enabled`` decides. If a batch will commit the messages, pass the
+        ``transaction`` of the batch here. If that commit has ``overwrite``, pass the same
+        ``overwrite`` here. Raise ``InvalidRequestError`` for a transaction that no batch can have.
         """
         from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter
@@ -50,9 +50,8 @@ class TablePrepared(TableUpkeep):
         self._require_options("commit", self.new_writer, options)
         if transaction is not None and not (is_whole_number(transaction) and transaction > 0):
             raise InvalidRequestError(
-                f"transaction must be that of a batch, a whole number from 1, got {transaction!r}: "
-                "pass batch.transaction if batch.commit gets the messages; leave transaction out "
-                "if table.commit gets them"
+                f"transaction must be a whole number from 1, got {transaction!r}. For "
+                "batch.commit, pass batch.transaction. For table.commit, leave transaction out"
             )
         if upsert_by is not None:
             self._require_key("upsert_by", upsert_by)
@@ -81,8 +80,8 @@ class TablePrepared(TableUpkeep):
 
         Commit each message only once. Raise ``InvalidRequestError`` if a message belongs to another
         table, or names a file that is outside of the directory of data files, missing, or already
-        published. Raise ``UnsupportedError`` if two messages have rows of one node of a partition.
-        After an error the files are kept: call ``abort``, or commit them again.
+        published. Raise ``UnsupportedError`` if two messages have rows of the same node in the same
+        partition. After an error the files are kept: call ``abort``, or commit them again.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import commit_changes
@@ -96,8 +95,8 @@ class TablePrepared(TableUpkeep):
         """Delete the files of messages that will not be committed.
 
         Return the URIs of files that could not be deleted. Raise ``InvalidRequestError`` if a
-        snapshot has one of the files; then no file is deleted. Call this only if no commit of these
-        messages is in progress, and not right after ``CommitOutcomeUnknownError``.
+        snapshot has one of the files; then no file is deleted. Call ``abort`` only if no commit of
+        these messages is in progress. After ``CommitOutcomeUnknownError`` first repeat the commit.
         """
         from lakeformat.mixed.write.message import check_messages
         from lakeformat.mixed.write.prepared_changes import abort_changes

@@ -33,7 +33,8 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
 
         Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
         the report then has the size of the files that only older snapshots need, and the number of
-        metadata files. ``unknown=True`` raises ``UnsupportedError``.
+        metadata files. Raise ``UnsupportedError`` for ``unknown=True``, which only Paimon tables
+        support.
         """
         from lakeformat.mixed.health import check_mixed_health
 
@@ -58,11 +59,11 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
     ) -> MaintainReport:
         """Maintain the table: merge changes that are due, expire both stores, remove orphan files.
 
-        Each step does what is due by the table properties: an optimizing as ``compact()`` runs it,
-        an expiry as ``expire_snapshots()`` runs it, and the removal of orphan files older than
-        three days. After a failed step the next step runs; the report has the error. If
-        ``table-expire.enabled`` is false, no snapshot expires. If ``gc.enabled`` of a store is
-        false, no snapshot expires, and no orphan file is removed.
+        The table properties decide what is due. The merge works as ``compact()``, and the expiry as
+        ``expire_snapshots()``. Orphan files are removed if they are older than three days. After a
+        failed step the next step runs; the report has the error. If ``table-expire.enabled`` is
+        false, no snapshot expires. If ``gc.enabled`` of a store is false, no snapshot expires, and
+        no orphan file is removed.
 
         Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
         or an age such as ``"2 d"``. By default none is deleted.

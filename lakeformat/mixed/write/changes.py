@@ -2,7 +2,8 @@
 """Turns rows and their kinds into the rows of the change store: inserts and deletes with offsets.
 
 Each row has the next offset, and a ``-U`` row shares it with the ``+U`` row that follows. A delete
-removes only rows with a smaller offset, so an insert and a delete of one offset are an update.
+removes only rows with a smaller offset, so a delete and an insert with the same offset are an
+update.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class ChangesOf:
     ) -> None:
         """Prepare the changes of record batches.
 
-        With ``replaces`` an inserted row first deletes the rows with its key. In a table with a
-        ``version`` field it always does, and the delete has the version of the inserted row.
+        With ``replaces`` or a ``version`` field, an inserted row first deletes the rows with its
+        key. With a ``version`` field, this delete has the version of the inserted row.
         """
         self._version = None if version is None else version.name
         self._held: pa.RecordBatch | None = None
@@ -86,10 +87,10 @@ class ChangesOf:
     ) -> Changes:
         """Return the changes of a record batch; ``numbers`` has the row numbers, for errors.
 
-        With ``of_stored`` the rows to delete are rows of the table, which may lack a version. In a
-        table with a version field a last ``-U`` row is held back for the next call, unless
-        ``is_end``.
-        Raise ``InvalidRequestError`` for a row without a key, or a delete without a version.
+        With ``of_stored`` the rows to delete were read from the table, so they may lack a version.
+        In a table with a version field, a ``-U`` row at the end is held back for the next call,
+        unless ``is_end``. Raise ``InvalidRequestError`` for a row without a key, or a delete
+        without a version.
         """
         if self._version is not None:
             rows, kinds, numbers = self._in_whole_pairs(rows, kinds, numbers, is_end=is_end)
@@ -115,10 +116,9 @@ class ChangesOf:
         )
 
     def held_back(self, count: int, first_offset: int) -> Changes | None:
-        """Return the changes of a last ``-U`` row that still waits for its ``+U`` row.
+        """Return the changes of the ``-U`` row that the last call held back; None without one.
 
-        None if no row waits. ``count`` is the number of rows given so far, and ``first_offset`` the
-        next offset.
+        ``count`` is the number of rows given so far, and ``first_offset`` the next offset.
         """
         if self._held is None:
             return None

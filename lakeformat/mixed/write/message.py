@@ -55,7 +55,7 @@ class MixedCommitMessage(IcebergCommitMessage):
 
     @property
     def upsert_by(self) -> None:
-        """Always None: the files themselves delete the stored rows of their keys."""
+        """Always None, because the writer has already written the deletes of replaced rows."""
 
 
 def check_messages(messages: object) -> list[MixedCommitMessage]:
@@ -73,8 +73,8 @@ def require_names(
 ) -> None:
     """Raise ``InvalidRequestError`` if a file was not written for this commit.
 
-    The kind in the name of each file must be one of ``kinds``, and its transaction ``transaction``.
-    ``table`` is the table in messages.
+    The name of each file must have one of ``kinds`` and the given ``transaction``. ``table`` is the
+    name of the table for the error.
     """
     for path in (path for each in messages for path in each.paths):
         name = parse_file_name(path)
@@ -88,7 +88,9 @@ def require_names(
 
 
 def require_one_writer(messages: Sequence[MixedCommitMessage], table: str) -> None:
-    """Raise ``UnsupportedError`` if two messages have rows of one node of a partition."""
+    """Raise ``UnsupportedError`` if two messages have rows of the same node in the same
+    partition.
+    """
     writers: dict[tuple[str, TreeNode], int] = {}
     below: dict[tuple[str, TreeNode], set[int]] = {}
     for number, message in enumerate(messages):

@@ -99,11 +99,11 @@ class NodeWriter(TableWriter):
         is_decoded: bool = False,
         more: tuple[Field, ...] = (),
     ) -> None:
-        """Start a writer for ``buckets`` nodes, a number that the table property ``option`` sets.
+        """Start a writer for ``buckets`` nodes; the table property ``option`` sets this number.
 
-        All rows have keys of the node ``within``: if it has at least as many bits as the new nodes,
-        no key is hashed. ``is_decoded`` means that the rows come from data files. ``more`` are
-        columns beside those of the table.
+        All rows belong to the node ``within``. If this node has at least as many bits as the nodes
+        of the writer, no key is hashed. ``is_decoded`` means that the rows come from data files.
+        ``more`` are columns beside those of the table.
         """
         super().__init__(loaded, environment, more, is_sorted=False, is_decoded=is_decoded)
         require_hashable(key)

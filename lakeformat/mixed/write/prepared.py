@@ -87,10 +87,10 @@ def publish_prepared(
 ) -> WriteReport:
     """Publish the files of messages in one commit of a store.
 
-    If ``earlier`` is given, the commit is published already, and nothing is published again.
-    ``publish`` makes the commit. It gets the manifest entries of the files, and a function that
-    adds a check to a change: the check refuses files that are published already. After an error the
-    files are kept.
+    If ``earlier`` is given, the commit was published before, and this call publishes nothing.
+    ``publish`` makes the commit. Its first argument has the manifest entries of the files. Its
+    second argument is a function that adds a check to the change; the check refuses files that are
+    published already. After an error the files are kept.
     """
     entries = checked_entries(store, table, messages)
     if earlier is not None:

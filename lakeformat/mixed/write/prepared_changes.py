@@ -86,8 +86,9 @@ def commit_changes(
 ) -> WriteReport:
     """Publish the changes of prepared files in one commit of the change store.
 
-    If ``batch`` is given, the commit ends it. A repeated call with the same ``commit`` publishes
-    nothing again. After an error the files are kept: abort the messages, or commit them again.
+    If ``batch`` is given, the commit ends it. If an earlier call has published ``commit``, this
+    call publishes nothing. After an error the files are kept: abort the messages, or commit them
+    again.
     """
     given = checked_properties(properties)
     refuse_replacing(pair, commit)

@@ -87,8 +87,9 @@ def write_changes(
     """Store rows by their key in one commit; a row of kind ``-U`` or ``-D`` deletes its key.
 
     With ``replaces=None`` the table property ``write.upsert.enabled`` decides if a new row replaces
-    the row of its key. A repeated call with the same ``commit`` publishes nothing again. After an
-    error nothing is published and no file is left, except after ``CommitOutcomeUnknownError``.
+    the row of its key. If an earlier call has published ``commit``, this call publishes nothing.
+    After an error nothing is published and no file is left. After ``CommitOutcomeUnknownError`` the
+    rows may be published, and files may be left.
     """
     return publish_changes(
         pair,
@@ -145,8 +146,8 @@ def earlier_write(
 ) -> tuple[LoadedMetadata, PublishedChange] | None:
     """Return the store with an earlier write of this identity, and that write; else None.
 
-    The base store is searched, too: it has the overwrites, and the writes before the table was
-    adopted.
+    The base store is searched, too. It has the overwrites, and the writes from before the table
+    became a Mixed table.
     """
     for handle, store in ((change_handle(pair), loaded.change), (pair.base, loaded.base)):
         if (found := earlier_commit(handle, store, commit)) is not None:
@@ -212,7 +213,7 @@ def refuse_replacing(pair: StorePair, commit: CommitId | None) -> None:
         _refuse_adding_again(pair, commit)
         raise UnsupportedError(
             f"a commit to {pair.base.uri}, a Mixed table, cannot replace an earlier one: write the "
-            "corrected rows, which replace those of the same keys"
+            "corrected rows. They replace the rows with the same keys"
         )
 
 

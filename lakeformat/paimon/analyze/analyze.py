@@ -53,10 +53,10 @@ def analyze(
     """Count the rows, compute statistics of ``columns``, and publish both as a snapshot.
 
     ``columns`` lists names or is ``"all"``; ``columns=None`` counts only rows. A dry run reads the
-    rows and publishes nothing. Raise InvalidRequestError for an unknown column. Raise
-    UnsupportedError for a type without statistics or, unless it is a dry run, for a table that
-    cannot be committed to. Raise SnapshotExpiredError if ten attempts to read the rows fail because
-    the newest snapshot expires.
+    rows and publishes nothing. Raise InvalidRequestError for an unknown column, and
+    UnsupportedError for a type without statistics. Raise UnsupportedError, too, if the table cannot
+    be committed to; a dry run does not check this. Raise SnapshotExpiredError if ten attempts to
+    read the rows fail because the newest snapshot expires.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = with_newest_schema(handle)

@@ -134,8 +134,9 @@ class ColumnSummary:
 
 
 def _texts(values: pa.Array, data_type: AtomicType) -> pa.Array:
-    """Return the values as texts in UTC, as Spark stores bounds: dates as days, times as
-    milliseconds.
+    """Return the values as texts, in the form of Spark's bounds.
+
+    Timestamps are in UTC. A date is its number of days, and a time its number of milliseconds.
     """
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         local = replace(data_type, name=TypeName.TIMESTAMP)

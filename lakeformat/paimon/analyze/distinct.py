@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of distinct values of a column: exact up to a limit, then estimated.
 
-The estimate is HyperLogLog with 16,384 registers: its error is about one in a hundred, and its
+The estimate is HyperLogLog with 16,384 registers: its error is about 1 percent, and its
 memory is the same for any number of values.
 """
 

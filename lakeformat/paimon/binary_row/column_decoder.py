@@ -243,8 +243,8 @@ class FramedRows:
     def _values(self, position: int, nulls: Mask) -> pa.Array:
         """Decode a field of a nested type or of type VARIANT, one row at a time.
 
-        Raise CorruptTableError for a damaged value. In statistics these fields are always null,
-        which needs no loop.
+        Raise CorruptTableError for a damaged value. If all values are null, as in statistics, no
+        row is decoded.
         """
         data_type = self._types[position]
         arrow_type = column_type(data_type)

@@ -30,10 +30,11 @@ _MAX_BYTES = (1 << 31) - 1
 def encode_columns(
     arrays: Sequence[pa.Array], types: Sequence[DataType], *, framed: bool = True
 ) -> pa.Array:
-    """Return the binary row of each row of the columns ``arrays``; empty without columns.
+    """Return one binary row for each row of the columns ``arrays``.
 
-    With ``framed``, each row begins with its arity, as in manifests. Raise InvalidRequestError if
-    all rows together exceed 2 GiB, and in the cases of ``as_row_columns``.
+    Without columns the result is empty. With ``framed``, each row begins with its arity, as in
+    manifests. Raise InvalidRequestError if all rows together exceed 2 GiB, and in the cases of
+    ``as_row_columns``.
     """
     columns = as_row_columns(arrays, types)
     rows = len(columns[0]) if columns else 0

@@ -42,13 +42,13 @@ def create(
 ) -> BranchReport:
     """Create a branch that begins at ``origin``, a snapshot of main.
 
-    ``origin=None`` creates it without rows.
+    With ``origin=None`` the branch has no rows.
 
     Raise AlreadyExistsError if the branch exists; with ``exist_ok``, report it as kept instead,
-    even if it began elsewhere. With or without ``exist_ok``, raise AlreadyExistsError if an
-    unfinished call deletes or renames the branch, or creates it from another snapshot. An
-    unfinished creation from the same snapshot is finished, so repeat the call after an
-    interruption. Raise CommitConflictError if the snapshot is deleted meanwhile.
+    even if it began at another snapshot. With or without ``exist_ok``, raise AlreadyExistsError if
+    an unfinished call deletes or renames the branch, or creates it from another snapshot. After an
+    interruption, repeat the call: it finishes the creation. Raise CommitConflictError if the
+    snapshot is deleted meanwhile.
     """
     check_branch_name(_text(name))
     refuse_inside_branch(handle, "created")

@@ -35,8 +35,9 @@ def delete(
 
     The branch becomes unreadable before the first file is removed. Repeat the call after an
     interruption, or if files could not be removed. Raise NotFoundError if the branch does not
-    exist, InvalidRequestError if main or another branch reads its rows, or if it is being renamed,
-    and CommitConflictError if another program creates or deletes it meanwhile.
+    exist. Raise InvalidRequestError if the branch is being renamed, or if main or another branch
+    reads its rows. Raise CommitConflictError if another program creates or deletes the branch
+    meanwhile.
     """
     check_branch_name(name)
     refuse_inside_branch(handle, "deleted")

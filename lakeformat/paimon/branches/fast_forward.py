@@ -2,9 +2,9 @@
 """Fast-forwards main to a branch, if the branch has all commits of main.
 
 The snapshots that main lacks are published on main one by one. A snapshot is published only if main
-has no snapshot with its number. If a rollback meanwhile removes the snapshot before, the published
-snapshot is deleted again. So main is always at a complete snapshot. After an interruption, repeat
-the call to continue.
+has no snapshot with its number. If a rollback meanwhile removes the previous snapshot, the
+published snapshot is deleted again. So main is always at a complete snapshot. After an
+interruption, repeat the call to continue.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     """Publish a branch's snapshots, schemas and tags on main.
 
     Raise NotFoundError if the branch does not exist, and InvalidRequestError in the cases of
-    ``plan_forward``. Raise CommitConflictError if meanwhile another program commits to main or
-    rolls it back, or expires snapshots or deletes tags of the branch.
+    ``plan_forward``. Raise CommitConflictError if meanwhile another program commits to main, rolls
+    main back, or removes snapshots or tags of the branch.
     """
     refuse_inside_branch(handle, "forwarded")
     check_branch_name(name)
@@ -251,9 +251,9 @@ def _publish_snapshot(
         raise CommitConflictError(
             f"{main.uri} was rolled back or changed during its fast-forward to branch "
             f"{source.branch!r}: snapshot {number} of the branch does not follow the newest "
-            "snapshot of main any more. Main is intact, at a complete snapshot. Run the "
-            "fast-forward again if main should have the commits of the branch: if main cannot "
-            "receive them any more, the error names the reason"
+            "snapshot of main any more. Main is intact, at a complete snapshot. If main should "
+            "have the commits of the branch, run the fast-forward again. If this is not possible "
+            "any more, the new call fails and names the reason"
         )
     return snapshot
 
@@ -282,8 +282,8 @@ def _publish(storage: Storage, old: str, new: str) -> None:
     if not create_or_find(storage, new, content) and storage.read(new) != content:
         raise CommitConflictError(
             f"another program wrote {storage.uri(new)} during the fast-forward of main. Main is "
-            "intact, at a complete snapshot. Run the fast-forward again: if main cannot receive "
-            "the commits of the branch any more, the error names the reason"
+            "intact, at a complete snapshot. Run the fast-forward again. If this is not possible "
+            "any more, the new call fails and names the reason"
         )
 
 

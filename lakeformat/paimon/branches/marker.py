@@ -44,8 +44,8 @@ class Creation:
 class Deletion:
     """The deletion of a branch, with the snapshots whose files it removes.
 
-    ``states`` are the oldest and the tagged snapshots, ``additions`` all snapshots after the
-    oldest, and ``changelogs`` the expired snapshots that are kept as changelogs.
+    ``states`` are the oldest snapshot and the snapshots of tags. ``additions`` are all snapshots
+    after the oldest. ``changelogs`` are the expired snapshots that are kept as changelogs.
     """
 
     states: Sequence[Snapshot]

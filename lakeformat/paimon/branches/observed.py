@@ -23,8 +23,9 @@ def observe_all(handle: TableHandle) -> None:
     """Publish the Iceberg metadata of a cloned or renamed table and of its branches, if their
     options require it.
 
-    ``handle`` is the handle of main. Published metadata has absolute addresses. As the table is
-    already there, a branch that cannot be read is only logged.
+    ``handle`` is the handle of main. The metadata has absolute addresses, so a clone or a renamed
+    table needs new metadata. If a branch cannot be read, this is only logged, because the clone or
+    rename is already done.
     """
     handle.observe_upkeep()
     try:

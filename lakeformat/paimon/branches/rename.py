@@ -31,10 +31,10 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     """Rename a branch: move or copy its metadata; data files do not move.
 
     A program that has the branch open under its old name fails at its next commit. A commit during
-    the call may fail with CommitOutcomeUnknownError. A storage that cannot move directories copies
-    the metadata files. If another program changes the branch during the copy, raise
-    CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish.
-    Raise NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
+    the call may fail with CommitOutcomeUnknownError. If the storage cannot move directories, the
+    metadata files are copied. If another program changes the branch during the copy, raise
+    CommitConflictError; the branch keeps its name. After a crash, repeat the call to finish. Raise
+    NotFoundError if the branch does not exist, AlreadyExistsError if the new name exists, and
     InvalidRequestError if main or another branch reads the rows of this branch.
     """
     refuse_inside_branch(handle, "renamed")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides if a later snapshot was built on a given one.
 
-Their numbers show this as long as the predecessor of the given snapshot exists. If it has expired
-or was rolled back, the given snapshot may have been published with a number that no longer belongs
-to the history. Then the manifests and files of both snapshots are compared.
+The snapshot numbers show this while the predecessor of the given snapshot exists. If the
+predecessor has expired or was rolled back, the given snapshot may have got a number that no longer
+belongs to the history. Then the manifests and files of both snapshots are compared.
 """
 
 from __future__ import annotations

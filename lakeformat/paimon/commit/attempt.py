@@ -139,7 +139,7 @@ class Attempts:
 
     @property
     def in_doubt(self) -> bool:
-        """True if an attempt may have been published; then none of its files may be deleted."""
+        """True if an attempt may have been published; then its files must be kept."""
         return bool(self._doubtful)
 
     def publish(self, snapshot: Snapshot) -> PublishOutcome:
@@ -325,9 +325,9 @@ class Attempts:
         """Return the id of the newest schema.
 
         Raise NotFoundError if the table was dropped, renamed or created again before this attempt.
-        If an append was written with an older schema, raise CommitConflictError for a new file with
-        another bucket count than its partition has. An empty partition must get the bucket count of
-        the newest schema.
+        If an append was written with an older schema, also check its bucket counts. Raise
+        CommitConflictError for a new file with another count than its partition. For an empty
+        partition the count of the newest schema is required.
         """
         newest = require_same_table(self.handle)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

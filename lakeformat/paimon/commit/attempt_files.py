@@ -168,9 +168,9 @@ class BaseManifests:
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
         """Return ``manifests`` with merged manifests in place of their sources.
 
-        The first attempt merges, and later attempts reuse its result. If the ``manifests`` of a
-        later attempt lack the sources, delete the merged manifests unless ``keep_merged``, and
-        merge again only if ``pick`` is set.
+        The first attempt merges. Later attempts reuse its result if their ``manifests`` still have
+        the sources. Otherwise the result is dropped, and its manifests are deleted if
+        ``keep_merged`` is False. A new merge is made only if ``pick`` is set.
         """
         if self._merged is None:
             return self._merge_now(manifests)

@@ -120,7 +120,7 @@ def commit_messages(
     """Publish the changes of messages; a retry with the same ``CommitId`` publishes nothing twice.
 
     ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. ``earlier``
-    is the search for an earlier attempt, if ``find_replay`` has begun it. Set ``from_elsewhere``
+    is the search that ``find_replay`` got, if it was called before. Set ``from_elsewhere``
     for messages of other processes. Raise InvalidRequestError for messages that do not fit the
     table or name a file twice, UnsupportedError if the table forbids the change,
     CommitConflictError after a conflict, and CommitOutcomeUnknownError if the storage gives no

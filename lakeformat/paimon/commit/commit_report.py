@@ -23,8 +23,9 @@ class CommitReport(WriteReport):
     """The id of the compaction's snapshot, if the call published rows and a compaction; else None.
     """
     compact_refused: str | None = None
-    """The reason why the call did not publish its compaction, whose files are deleted; else
-    None.
+    """The reason why the call did not publish its compaction; None in any other case.
+
+    The files of a compaction that was not published are deleted.
     """
 
 

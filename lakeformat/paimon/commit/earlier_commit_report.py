@@ -30,8 +30,8 @@ class EarlierCommitReport(Report):
     the given files belong to the earlier attempt. Files that are all new are allowed: a repeated
     job writes its rows to new files.
 
-    The rows of compactions are not counted. Nor are those of new files if the earlier attempt was a
-    batch in transaction order, which may have left out keys. With
+    The rows of compactions are not counted. If the earlier attempt was a batch in transaction
+    order, the rows of new files are not counted either: the batch may have left out keys. With
     ``commit.discard-duplicate-files``, written files are not checked.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks messages of other processes before anything is published.
 
-By mistake, a message may be committed to another table, or after its table has changed.
+A message may belong to another table, or the table may have changed since the message was prepared.
 The errors name the message's origin and this table. ``new_files.py`` finds messages that were
 committed before.
 """

@@ -4,7 +4,7 @@
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another commit
 has changed the index since, one key could end up in two buckets, which are never merged. So the
 commit is refused, and its rows must be written again. In a table whose keys may move between
-partitions, any row that another commit added has the same effect.
+partitions, a commit is refused if any other commit has appended or overwritten rows since.
 """
 
 from __future__ import annotations

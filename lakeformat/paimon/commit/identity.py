@@ -132,9 +132,9 @@ def require_same(
     if (found.commit_kind, found.operation) != (kind, operation):
         before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
         raise InvalidRequestError(
-            f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
+            f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, in "
             f"snapshot {found.id} of {handle.uri}, as {before}; this commit is {now}. A CommitId "
-            "identifies one commit: nothing was published now; use another CommitId"
+            "identifies one commit. Nothing was published now: use another CommitId"
         )
 
 

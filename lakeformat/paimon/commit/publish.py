@@ -43,8 +43,8 @@ def check_place(
 
     The result is UNKNOWN if nothing shows on which snapshot the next one was built. It is also
     UNKNOWN if the branch was renamed or deleted, or is marked for that: the new name may have
-    ``snapshot``. A renaming makes the mark before it lists the files for the last time. So without
-    the mark, the renaming takes ``snapshot`` along or is given up.
+    ``snapshot``. Without the mark, an existing branch keeps ``snapshot``: a renaming makes the mark
+    and then lists the files once more, so it copies ``snapshot`` or is given up.
     """
     storage, layout = handle.storage, handle.layout
     if _is_unfinished(handle):
@@ -99,7 +99,7 @@ def branch_changed(handle: TableHandle, commit: CommitId) -> CommitOutcomeUnknow
 
 
 def or_renamed(handle: TableHandle) -> str:
-    """Return the second possible cause of UNKNOWN for a message: a branch may be renamed."""
+    """Return a note for the message of an UNKNOWN result: the branch may have a new name."""
     name = handle.layout.branch
     if name == MAIN_BRANCH:
         return ""

@@ -34,7 +34,7 @@ def rolled_back_base(
 ) -> int | None:
     """Return the number of a base snapshot of the messages that a rollback has deleted.
 
-    Return None if no deleted one is found. Messages of other branches are ignored: their numbers
+    Return None if none is found. Messages of other branches are ignored: their numbers
     belong to other snapshots.
     """
     bases = {

@@ -46,9 +46,9 @@ def publish_once(
 ) -> CommitReport:
     """Publish a change, or find the snapshot by which an earlier attempt published it.
 
-    CommitOutcomeUnknownError means that this call may have published the change,
-    CommitUndecidableError that an earlier attempt may have. After any other error, this call has
-    not published it.
+    After CommitOutcomeUnknownError, this call may have published the change. After
+    CommitUndecidableError, an earlier attempt may have published it. After any other error, this
+    call has not published it.
     """
     attempts = Attempts(handle, intent)
     report = _published(attempts, earlier)

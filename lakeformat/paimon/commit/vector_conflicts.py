@@ -92,8 +92,8 @@ class _Marks:
         """Return a conflict if the commit deletes a data file without having read its deletion
         vector.
 
-        Otherwise return None, also for a table with a primary key. If the commit adds the file
-        again with another file index, its vector remains valid.
+        Otherwise return None, also for a table with a primary key. It is no conflict if the commit
+        deletes a file and adds it again, for example with another file index.
         """
         if self.handle.schema.primary_keys:
             return None

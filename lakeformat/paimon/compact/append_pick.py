@@ -113,10 +113,10 @@ def pick_queue(
 ) -> list[AppendPick]:
     """Return packs of adjacent files of a bucket, so that rows keep their order.
 
-    With ``full``, or if a file has many deleted rows, the result is at most one pack: all files
-    from the first one that is small or has a deletion vector. Otherwise, files with deletion
-    vectors are in no pack. With ``full`` and ``compaction.force-rewrite-all-files``, one pack has
-    all files. ``deletions=None`` stands for no deletion vector.
+    With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of all files.
+    With ``full`` alone, or if a file has many deleted rows, it is at most one pack: all files from
+    the first one that is small or has a deletion vector. In all other cases, no file in a pack has
+    a deletion vector. ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
@@ -159,7 +159,7 @@ def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[li
 def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
     """Return True if ``pack`` (``size`` bytes) has enough files, and a rewrite leaves fewer files.
 
-    If rewriting left as many files, every plan would pick the pack again.
+    If the number of files remained the same, every plan would pick the pack again.
     """
     return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
@@ -169,8 +169,8 @@ def _behind_large_files(
 ) -> list[AppendPick]:
     """Return one pack: the files from the first one that is small or has a deletion vector.
 
-    Return ``[]`` unless one of these files has a deletion vector, or there are at least three of
-    them and most are small.
+    Return the pack if one of its files has a deletion vector. Return it also if it has at least
+    three files and most of them are small. Otherwise return ``[]``.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
@@ -190,7 +190,7 @@ def _with_deletions(
 ) -> list[AppendPick]:
     """Return a pack for each index file: the data files whose deletion vectors it has.
 
-    A pack is left out unless one of its files is small or has many deleted rows.
+    Packs in which no file is small and no file has many deleted rows are left out.
     """
     together: dict[str, list[DataFileMeta]] = {}
     for file in _oldest_first(files):

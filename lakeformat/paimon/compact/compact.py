@@ -94,9 +94,9 @@ def run_plans(
     """Plan, run and commit in rounds until a plan has no unit of work.
 
     The compaction ends earlier after ``_ROUNDS`` rounds, or after too many conflicts. In the first
-    round, ``plan`` gets None and plans all chosen buckets. Later rounds plan the buckets whose
-    commit was a conflict, and buckets that have just received postponed rows. They also plan the
-    buckets that were just compacted, unless ``ends_at_once`` returns True.
+    round, ``plan`` gets None and plans all chosen buckets. Later rounds plan the buckets that
+    conflicted with another commit, and buckets that have just received postponed rows. They also
+    plan the buckets that were just compacted, unless ``ends_at_once`` returns True.
 
     Raise InvalidRequestError if ``on_progress`` cannot be called. If units fail, raise the first of
     their errors at the end.

@@ -54,9 +54,9 @@ class CompactReport(CompactSummary):
     docs/changelog.md explains these words.
     """
     write_amplification: float | None
-    """The bytes written for each byte that no compaction had written before.
+    """The bytes written, divided by the sum of ``fresh_bytes_in``.
 
-    None if there is no such byte.
+    None if this sum is 0.
     """
     unfinished: str | None = None
     """The reason why more compaction may still be due; None if the compaction is complete."""

@@ -39,10 +39,10 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return a search for a snapshot of another attempt with the identity of the next commit.
+        """Return the identity of the next commit (``commit``), with the search for that identity.
 
-        Publish the next snapshot with this identity, the attribute ``commit`` of the search. Then
-        call ``published``. The search reads only snapshots since the last ``look``.
+        The search finds a snapshot that another attempt published with this identity. It reads only
+        snapshots since the last ``look``. Call ``published`` after the commit.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
@@ -51,10 +51,10 @@ class CompactIdentity:
         return found
 
     def published(self, snapshot_id: int | None) -> None:
-        """Record the id of the snapshot that a commit of this attempt published; None if the commit
-        had no changes, and so published none.
+        """Record the snapshot that a commit of this attempt published.
 
-        The next commit gets the next identifier. No request is sent to the storage, so this cannot
+        ``snapshot_id`` is None if the commit had no changes and published no snapshot. The
+        next commit gets the next identifier. No request is sent to the storage, so this cannot
         fail after the publication.
         """
         self._own.add(snapshot_id)

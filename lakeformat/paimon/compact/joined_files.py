@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins small files that share no key into one file by copying their row groups undecoded.
 
-The result equals that of a rewrite that neither merges nor drops rows. Files are rewritten instead
-if a row may change, or if the joined file would be slower to read.
+The new file has the same rows as after a rewrite. Files are rewritten instead if a row may change,
+or if the joined file would be slower to read.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = ["FileJoiner"]
 
 _LEAST_GROUP_ROWS = ROW_GROUP_ROWS // 4
 _LEAST_GROUP_BYTES = 4 << 20
-"""Row groups are copied if those of a file have on average this many bytes, or
-``_LEAST_GROUP_ROWS`` rows: smaller ones cost readers more time than the copy saves.
+"""A file's row groups are copied if they have on average this many bytes, or
+``_LEAST_GROUP_ROWS`` rows. Smaller row groups cost readers more time than the copy saves.
 """
 
 

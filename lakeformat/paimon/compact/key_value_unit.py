@@ -96,8 +96,8 @@ class _UnitRows(Protocol):
         ...
 
     def move(self, step: Upgrade) -> None:
-        """Process a file that only changes its level: write its changelog, and find the rows that
-        it replaces, if the unit needs them.
+        """Write the changelog of a file that only changes its level, and find the rows that it
+        replaces; each only if the unit needs it.
         """
         ...
 

@@ -87,8 +87,8 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
 def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
     """Return True if the last full compaction is too old.
 
-    Its age is that of the newest file of the highest level. Return True also if this level has no
-    file with a creation time.
+    Its age is the age of the newest file on the highest level. Return True also if this level has
+    no file with a creation time.
     """
     made = [
         file.creation_time
@@ -149,9 +149,9 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
     """Pick the first ``count`` runs, and more if they would otherwise be merged into level 0.
 
-    The output level is the level of the next run minus 1. If this would be level 0, all runs up to
-    the first one above level 0 are added, and the output level is the level of that run. If all
-    runs are picked, the output level is the highest one.
+    The output level is 1 less than the level of the first run that is not picked. If this would be
+    level 0, more runs are picked until one is above level 0; its level is the output level. If
+    all runs are picked, the output level is the highest one.
     """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level

@@ -20,7 +20,7 @@ class PickSettings:
     trigger: int = 5
     size_amplification_percent: int = 200
     size_ratio: int = 1
-    """The size ratio in percent; during off-peak hours with ``compaction.offpeak-ratio`` added."""
+    """The size ratio in percent; in off-peak hours it includes ``compaction.offpeak-ratio``."""
     optimization_interval_millis: int | None = None
     total_size_threshold: int | None = None
     incremental_size_threshold: int | None = None

@@ -46,7 +46,7 @@ def require_supported(handle: TableHandle, strategy: str) -> None:
 
 
 def why_not_compacted(handle: TableHandle) -> str | None:
-    """Return the message with which a compaction refuses the table; None if it does not."""
+    """Return the error message if a compaction would refuse the table, else None."""
     try:
         require_supported(handle, "full")
     except InvalidRequestError as reason:

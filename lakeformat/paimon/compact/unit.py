@@ -45,21 +45,24 @@ class CompactUnit:
     drop_delete: bool = False
     """True to drop rows of the kinds DELETE and UPDATE_BEFORE.
 
-    Set it only if no older row of their keys becomes visible.
+    Set this to True only if no older row of the same key becomes visible.
     """
     is_last: bool = False
     """True if the output level is the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
     """The entries of files of higher levels with the old rows of keys; they are only read."""
     marked_elsewhere: frozenset[str] = frozenset()
-    """The names of other files of the bucket whose deletion vectors in ``vectors`` remain valid."""
+    """The names of files that are not in ``files``, but have a deletion vector in ``vectors``.
+
+    These deletion vectors are kept.
+    """
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with the deletion vectors of the unit's files."""
     deleted_rows: int = 0
     """The number of rows of ``files`` that deletion vectors delete."""
     expected_files: int = 1
     buckets: int | None = None
-    """The number of buckets among which postponed rows are distributed; None for any other unit."""
+    """The number of buckets to which postponed rows are moved; None without postponed rows."""
     order: RowOrder | None = None
     """The order in which rows of an append table are written; None keeps the order of the files."""
     reason: str

@@ -25,7 +25,8 @@ _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
 """The age at which the consumer of a stream counts as stalled: one day.
 
-A running stream has its consumer for seconds, a crashed stream until it restarts.
+A running stream keeps its consumer only for seconds. After a crash the consumer remains until the
+stream restarts.
 """
 _LONG = 7 * _DAY
 """The age at which a reader counts as stalled: one week, because some readers run weekly."""
@@ -121,8 +122,9 @@ def find_stalled(
 
     A consumer of a stream, or with a damaged file, is returned after one day without a move. Any
     other consumer is returned after ``unmoved_for`` milliseconds, but not within the first day.
-    ``unmoved_for=None`` means a week. But in a table with the option ``consumer.expiration-time``
-    it means never, because an expiry deletes these consumers.
+    The default of ``unmoved_for`` is a week. If the table has the option
+    ``consumer.expiration-time``, these consumers are not returned by default: an expiry deletes
+    them.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs
@@ -185,8 +187,8 @@ class _KeptSnapshots:
         self._changelogs = changelog_ids(handle.storage, handle.layout)
 
     def by(self, number: int) -> str | None:
-        """Return ``snapshot`` or ``changelog``: the kind of file that would expire without a
-        consumer.
+        """Return ``snapshot`` or ``changelog``: the kind of file that would expire if no consumer
+        needed it.
 
         ``number`` is the next snapshot of the consumer. Return None if neither would expire, or if
         the changes of the next snapshot have expired already.

@@ -14,7 +14,7 @@ __all__ = ["entropy_directories", "is_entropy_directory"]
 _C1, _C2, _ADD, _MASK = 0xCC9E2D51, 0x1B873593, 0xE6546B64, 0xFFFFFFFF
 _BITS = 20
 _ENDS: Final = (4, 8, 12, _BITS)
-"""The numbers of hash bits after which the names of the four directories end."""
+"""The positions in the hash, in bits, at which the names of the four directories end."""
 _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 

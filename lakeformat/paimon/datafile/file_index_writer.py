@@ -61,7 +61,7 @@ class FileIndexWriter:
         for each in wanted:
             with suppress(
                 UnsupportedError
-            ):  # an option of another engine names a type without this index
+            ):  # an option of another engine names a column of an unsupported type
                 self._writers.append((each, each.new_writer()))
 
     def add(self, rows: pa.Table) -> None:

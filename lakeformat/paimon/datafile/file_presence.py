@@ -27,9 +27,9 @@ class FileRemains:
 def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
     """Return the completeness and size of a file; ``written`` is its size in the manifest entry.
 
-    The file is opened, because a listing may be outdated. A shorter file counts as complete if it
-    ends like a Parquet or ORC file. A file that exists but cannot be read now counts as complete,
-    with None as its size. A missing file is incomplete.
+    The file is opened, because a listing may be outdated. A file shorter than ``written`` counts as
+    complete if it ends like a Parquet or ORC file. A file that exists but cannot be read now counts
+    as complete, with None as its size. A missing file is incomplete.
     """
     if not storage.exists(path):
         return FileRemains(is_whole=False, size=None)

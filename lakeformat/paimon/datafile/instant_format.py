@@ -57,10 +57,9 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
 
 
 def lacks_zone(schema: TableSchema) -> bool:
-    """Return True if the table's ORC files have TIMESTAMP_LTZ, and neither the files nor an option
-    names the zone of their writer.
+    """Return True if the table's ORC files have TIMESTAMP_LTZ, and their writer's zone is unknown.
 
-    ORC files name the zone only if they have a column of type TIMESTAMP.
+    An option can name the zone. ORC files name it only if they have a TIMESTAMP column.
     """
     if not _shifts_instants(schema) or schema.table_options.orc_writer_timezone:
         return False

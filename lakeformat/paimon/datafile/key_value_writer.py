@@ -88,7 +88,10 @@ class KeyValueWriter:
             )
 
     def finish(self, origin: FileOrigin) -> list[DataFileMeta]:
-        """Close the last file, and return the manifest entries of all files, which are durable."""
+        """Close the last file, and return the manifest entries of all files.
+
+        All files are durable then.
+        """
         with self._leaving_nothing():
             files = self._files.finish()
         dense = self._options.statistics_dense_store

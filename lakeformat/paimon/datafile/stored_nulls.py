@@ -33,7 +33,7 @@ def refuse_stored_nulls(rows: pa.Table, fields: Sequence[DataField]) -> None:
             if path is not None:
                 raise InvalidRequestError(
                     f"column {path!r} is NOT NULL, but a stored row has a null there, so the file "
-                    "of this row cannot be written again, and no change was published for it. "
+                    "of this row cannot be rewritten. No change of this file was published. "
                     "Make the column nullable again with update_column_nullability, give such rows "
                     "a value, then make the column NOT NULL"
                 )

@@ -15,8 +15,9 @@ _KEY_ID_START = 1_073_741_823
 SEQUENCE_NUMBER = DataField(
     2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
 )
-"""The column by which the newer of two rows with one key is found, unless ``sequence.field``
-decides: the newer row has the larger number.
+"""The sequence number of a row: of two rows with one key, the newer row has the larger number.
+
+If the option ``sequence.field`` is set, its columns are compared first.
 """
 
 VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))

@@ -5,16 +5,19 @@ An expiry, and the deletion of a tag or branch, follow these steps, so that a cr
 damages no snapshot, tag or branch that is kept:
 
 1. For an expiry, ``announce`` writes an ``Intent`` (``intent.py``): the snapshots that will become
-   unreachable. Creating a tag, branch or consumer writes its file first and then calls
-   ``refuse_if_expiring``.
+   unreachable.
 2. ``Protection`` (``protection.py``) finds everything that is kept: other tags, other branches, and
    the other snapshots of this branch. ``Candidates`` (``candidates.py``) are the files to delete;
    ``spare`` removes from them the files that are still needed.
 3. The file of the snapshot, tag or branch is deleted, which makes it unreachable.
 4. ``Deleter.remove`` (``tables/deleter.py``) deletes the files: data and index files before the
    manifests that name them, manifests before their lists. So after a crash the next run can find
-   the remaining files. Then ``remove_empty_directories`` is called if the option
-   ``snapshot.clean-empty-directories`` is set, and ``withdraw`` deletes the intent of an expiry.
+   the remaining files.
+5. ``remove_empty_directories`` is called if the option ``snapshot.clean-empty-directories`` is set.
+   For an expiry, ``withdraw`` deletes the intent.
+
+The creation of a tag, branch or consumer first writes its file, and then calls
+``refuse_if_expiring``.
 
 ``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
 a snapshot, and ``metadata_removals`` those to delete. ``add_candidates`` adds the data or changelog

@@ -65,7 +65,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 class FilesElsewhere:
     """The files of messages that another branch, a tag or a changelog needs.
 
-    All of these are read only once, when the object is created.
+    Branches, tags and changelogs are read only once, when the object is created.
     """
 
     def __init__(self, handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
@@ -84,7 +84,8 @@ class FilesElsewhere:
 def _needed(handle: TableHandle, messages: Sequence[CommitMessage]) -> set[str]:
     """Return the keys of files that another branch, a tag or a changelog needs.
 
-    Of the data files, these are only those of ``messages``.
+    A data file is returned only if ``messages`` name it. Index files are returned only if
+    ``messages`` name at least one.
     """
     storage, layout = handle.storage, handle.layout
     files = [*_written(messages)]

@@ -23,7 +23,7 @@ __all__ = ["Candidates"]
 
 
 class Candidates:
-    """The files that may be deleted, by their key (see ``FilePlaces.keys``).
+    """The files that are deleted if nothing needs them, by their key (see ``FilePlaces.keys``).
 
     Each file is listed once, with the reason that was given first.
     """

@@ -26,8 +26,7 @@ def bucket_directories(handle: TableHandle, removals: Iterable[Removal]) -> set[
 def remove_empty_directories(handle: TableHandle, buckets: Iterable[str]) -> int:
     """Remove empty bucket directories, then empty partition directories, deepest first.
 
-    Return the number of removed directories. A directory that cannot be removed is skipped: a
-    writer uses it, or the next run removes it.
+    Return the number of removed directories. A directory that cannot be removed is skipped.
     """
     layout = handle.layout
     top = "/".join(part for part in (layout.root, layout.data_path) if part)

@@ -90,8 +90,10 @@ def announce(
     """Write the file of an intent to expire ``snapshots``, and return the intent.
 
     Search only after this call for tags, branches and consumers that need the snapshots. ``end`` is
-    the id of the first snapshot that is kept. Set ``changelogs`` for snapshots that have expired
-    before, if their changelogs expire now; ``end`` is then the first id after them.
+    the id of the first snapshot that is kept.
+
+    If the snapshots have expired already and their changelogs expire now, set ``changelogs``.
+    ``end`` is then the first id after ``snapshots``.
     """
     environment, layout = handle.environment, handle.layout
     directory = layout.changelog_directory if changelogs else layout.snapshot_directory

@@ -32,9 +32,9 @@ __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 LATER_SNAPSHOTS = 100
 """The number of snapshots after the oldest kept one that are checked for files added again.
 
-A rollback may have added files again that an expiry would delete. Of the snapshots after these,
-only the newest is checked. If more snapshots than this expire at once, as many later snapshots are
-checked. Files that a rollback restored in any other snapshot are protected by the rollback's tag.
+A rollback may have added files again that an expiry would delete. If more than 100 snapshots expire
+at once, as many snapshots are checked as expire. The newest snapshot is always checked, too. Files
+that a rollback restored in any other snapshot are protected by the rollback's tag.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -84,8 +84,8 @@ class Protection:
         """Return the metadata and index files to keep.
 
         Manifests of later snapshots are left out: they are new, or the oldest snapshot names them,
-        too. The index files and statistics of later snapshots are included, because a rollback uses
-        those of the restored snapshot again.
+        too. The index files and statistics of later snapshots are included, because after a
+        rollback a later snapshot may name old ones again.
         """
         handle, found = self.handle, MetadataFiles()
         wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
@@ -104,7 +104,10 @@ class Protection:
         return found
 
     def index_files(self) -> set[str]:
-        """Return the keys of the index files of tags, other branches and ``older`` snapshots."""
+        """Return the keys of the index files of tags, other branches and snapshots in ``starts``.
+
+        With ``with_oldest_state``, those of ``oldest`` are returned, too.
+        """
         snapshots = {each.index_manifest: each for each in (*self._wholes(), *self.additions)}
         snapshots.pop(None, None)
         read = partial(metadata_of, self.handle, lists=())
@@ -231,7 +234,7 @@ def find_protection(
     older: Iterable[Snapshot] = (),
     expired_changelogs: Collection[int] = (),
 ) -> Protection:
-    """Find everything that is kept after snapshots below ``oldest`` and some tags are deleted.
+    """Find everything that is kept if snapshots below ``oldest``, tags or branches are deleted.
 
     ``oldest=None`` keeps no snapshot of this branch. ``expiring`` is the number of snapshots that
     expire at once. ``without_tags`` are the deleted tags of this branch, ``without_branches``

@@ -45,7 +45,7 @@ class ExpireReport(AnyExpireReport):
     needs them.
     """
     notes: tuple[str, ...] = ()
-    """Damaged metadata, whose files were kept, one sentence each."""
+    """Sentences about damaged metadata. The files that this metadata names were kept."""
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that have not moved for long and prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)

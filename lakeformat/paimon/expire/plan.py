@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the files to delete with expired snapshots: those that no kept snapshot, tag or branch
+"""Plans which files to delete with expired snapshots: those that no kept snapshot, tag or branch
 needs.
 """
 
@@ -82,7 +82,7 @@ class _Deletions:
 
     columns: ManifestColumns
     put_back: frozenset[str] = frozenset()
-    """The keys of those files that the snapshot also adds, by other entries."""
+    """The keys of those files that the same snapshot adds again."""
 
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
@@ -184,8 +184,8 @@ def _plan_metadata(
 def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
     """Return the files that a snapshot deletes, and the keys of those that it also adds.
 
-    A file is deleted and added if it moves to a new level. Files that the snapshot adds are removed
-    from the candidates, because a rollback adds earlier files again.
+    A file that moves to a new level is both deleted and added. Also remove all files that the
+    snapshot adds from ``candidates``: a rollback may add files that earlier snapshots deleted.
     """
     manifests = _list_or_empty(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)

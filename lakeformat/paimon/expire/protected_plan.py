@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans an expiry of snapshots; files that kept snapshots, tags, branches or changelogs need are
-left out.
-"""
+"""Plans an expiry that deletes no file that kept snapshots, tags, branches or changelogs need."""
 
 from __future__ import annotations
 
@@ -30,9 +28,9 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    Pass ``older`` only to resume an interrupted expiry: the kept snapshots before ``oldest``. Then
-    all files of ``older`` and of ``oldest`` are protected, because a rollback may have restored
-    files since the interruption.
+    ``older`` are the kept snapshots before ``oldest``; pass them only to resume an interrupted
+    expiry. Then all files of ``older`` and of ``oldest`` are protected, because a rollback may have
+    restored files since the interruption.
     """
     protection = find_protection(
         handle,
@@ -48,8 +46,8 @@ def plan_protected(
 def _changelogs(handle: TableHandle, *, keeps: bool) -> list[Snapshot]:
     """Return the kept changelogs that may consist of files of the expired snapshots.
 
-    Without a changelog producer, a changelog consists of the files that its commit added. A table
-    with a producer may have such changelogs from a time with other options.
+    Without a changelog producer, a changelog consists of the files that its commit added. If the
+    table has a producer now, it may still have such changelogs from a time without one.
     """
     has_producer = handle.options.changelog_producer != NO_PRODUCER
     if keeps and not has_producer:

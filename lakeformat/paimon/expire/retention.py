@@ -36,8 +36,8 @@ class Retention:
     older_than: int
     """A time in epoch milliseconds.
 
-    Snapshots that were the newest at this time or later are kept, and changelogs from this time or
-    later, unless more than ``retain_max`` exist.
+    Changelogs from this time or later are kept, and so are snapshots that were the newest at this
+    time or later. If more than ``retain_max`` exist, the oldest ones expire nevertheless.
     """
     limit: int
     """The largest number of snapshots or changelogs that one run expires."""
@@ -73,7 +73,7 @@ def snapshot_retention(
     older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """Return the limits that the arguments give; the table options give those that are None.
+    """Return the limits for snapshots: the arguments, and the table options in place of None.
 
     Raise InvalidRequestError for a number below 1, or for a minimum above the maximum.
     """

@@ -36,4 +36,4 @@ class FileIndexReport(Report):
     changed: tuple[FileIndexOutcome, ...]
     index_bytes: int
     reason: str
-    """One sentence for the log: in how many files indexes changed, or why in none."""
+    """One sentence for the log: the number of files with changed indexes, or why there are none."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a snapshot, with their sizes and row counts as columns, and sums of these by bucket
-and partition.
+"""The sizes and row counts of the files of a snapshot, and their sums for each bucket and
+partition.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def check_health(
 
     ``time_travel`` also reads the changes of each snapshot, to find files that only older snapshots
     need. ``unknown`` also lists the table's directories, to find orphans and missing files. Raise
-    UnsupportedError for a chain table, and SnapshotExpiredError if the newest snapshot expires ten
-    times during the check.
+    UnsupportedError for a chain table, and SnapshotExpiredError if ten attempts fail because the
+    newest snapshot changes during the check.
     """
     require_no_chain(handle)
     return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))
@@ -231,11 +231,11 @@ def _holders(
 def _stalled_consumers(
     handle: TableHandle, now: int, overdue: Overdue
 ) -> tuple[StalledConsumer, ...]:
-    """Return the stalled consumers, except those that an expiry would delete.
+    """Return the stalled consumers.
 
     The consumer of a reader is stalled after a week without progress, or after a day if consumers
-    keep many overdue snapshots or changelogs. With ``consumer.expiration-time`` it is never
-    stalled, because an expiry deletes it.
+    keep many overdue snapshots or changelogs. If ``consumer.expiration-time`` is set, these
+    consumers are left out, because an expiry deletes them.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None

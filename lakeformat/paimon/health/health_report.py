@@ -152,8 +152,8 @@ class UnknownFiles:
     files: int
     bytes: int
     old_files: int
-    """The number of orphans: files that are old enough to delete, and have names as writers give
-    them.
+    """The number of orphans: files that are old enough to delete, and whose names have a form that
+    writers use.
     """
     old_bytes: int
 
@@ -167,8 +167,9 @@ class StorageFacts(StorageNumbers):
     ``time_travel``.
     """
     branch_bytes: int | None = None
-    """The bytes that only other branches need, if the table is main, else 0; None without
-    ``time_travel``.
+    """The bytes that only other branches need; 0 in the report of a branch.
+
+    None without ``time_travel``.
     """
     unknown: UnknownFiles | None = None
     """The files to which nothing refers; None without the argument ``unknown``."""

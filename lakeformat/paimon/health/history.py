@@ -41,7 +41,7 @@ __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 _READERS = 16
 """The number of small files that are read in parallel; object stores answer slowly."""
 _MOST_ENTRIES = 100_000
-"""The number of manifest entries of tags that are kept for the next tag."""
+"""The number of manifest entries kept in memory, because the next tag often has them, too."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """The name of a manifest list, and its size in bytes if known."""
@@ -55,7 +55,7 @@ class KeptFor(IntEnum):
     OVERDUE = 0
     """Kept for snapshots and changelogs that an expiry would delete now."""
     BRANCH = 1
-    """Kept for another branch, if the table is main; on a branch, this counts as ``RETENTION``."""
+    """Kept for another branch; the report of a branch uses ``RETENTION`` instead."""
     RETENTION = 2
     """Kept for tags, consumers, and snapshots and changelogs within their retention."""
     NEWEST = 3
@@ -250,7 +250,7 @@ class _Walk:
         return read_manifests(self._storage, self._layout, manifests)
 
     def _read_of_tag(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
-        """Read the manifests of a tag, except those that a tag before it has, too."""
+        """Return the manifest entries of a tag; entries in memory from earlier tags are reused."""
 
         def read(unread: Sequence[ManifestMeta]) -> list[ManifestColumns]:
             return _each(lambda manifest: self._read([manifest]), unread)

@@ -62,9 +62,9 @@ def history_reasons(
 def undeleted_share(
     files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> float:
-    """Return the share, from 0 to 1, of history or bytes that should have been deleted already.
+    """Return the share, from 0 to 1, of what should have been deleted already.
 
-    Each finding about history has a share; the result is the largest one.
+    It is the largest of several shares: of snapshots, of changelogs, and of bytes.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:
@@ -113,7 +113,7 @@ def _who_deletes(options: TableOptions) -> str:
 
 
 def retention_text(options: TableOptions) -> str:
-    """Return a text for the snapshots that options keep, such as ``the last 1 h, at least 10``."""
+    """Describe the snapshots that the options keep, such as ``the last 1 h, at least 10``."""
     most = options.snapshot_num_retained_max
     limit = "" if most == _UNLIMITED else f", at most {most:,}"
     return (

@@ -34,8 +34,8 @@ def find_lost(
 ) -> tuple[str, ...]:
     """Return the addresses of missing and truncated files of a snapshot, sorted.
 
-    ``listed`` is an earlier listing. A file that it lacks, or has with a smaller size, is looked
-    up. Return ``()`` if the snapshot expires meanwhile.
+    ``listed`` is an earlier listing. A file that is missing or too small in it is checked in
+    storage. Return ``()`` if the snapshot expires meanwhile.
     """
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
@@ -59,10 +59,10 @@ def find_lost(
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
-    """Return the indexes of files that a listing lacks or has with a smaller size.
+    """Return the positions of the files that ``listed`` lacks, or has with a size below ``sizes``.
 
     ``names`` are numbers from ``numbers_of``. If several directories have a file of the same name,
-    the smallest size is compared.
+    the smallest of these files counts.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

@@ -31,8 +31,8 @@ __all__ = ["find_lost_changelogs"]
 def find_lost_changelogs(handle: TableHandle, listed: pa.Table) -> tuple[str, ...]:
     """Return the addresses of missing and truncated changelog files, sorted.
 
-    ``listed`` is an earlier listing. A file that it lacks, or has with a smaller size, is looked
-    up. Files outside of the table that the caller does not allow are left out.
+    ``listed`` is an earlier listing. A file that is missing or too small in it is checked in
+    storage. Files outside of the table that the caller does not allow are left out.
     """
     named = look_again(handle, lambda: _named(handle))
     names = numbers_of(real_name(name or b"") for name in named.file_name.values())

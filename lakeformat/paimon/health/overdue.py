@@ -56,8 +56,8 @@ class OverdueNumbers:
     def backlog(self) -> float:
         """The share, from 0 to 1, of snapshots (or changelogs) that an expiry would delete now.
 
-        It is 0 if at most 10 would be deleted, or at most half as many as would be kept: writers
-        expire only from time to time.
+        Writers expire only from time to time, so a small backlog is normal. The share is 0 if at
+        most 10 would be deleted, or at most half as many as would be kept.
         """
         return _share(self.expirable, self.count)
 

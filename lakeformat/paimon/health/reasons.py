@@ -55,7 +55,7 @@ def find_reasons(
 ) -> tuple[Reason, ...]:
     """Return the reasons that follow from the numbers of a report, each with advice.
 
-    If the table refuses the command in an advice, the refusal replaces the advice. ``other`` is
+    If the table refuses an advised command, the refusal replaces the advice. ``other`` is
     None if no other program compacts the table.
     """
     found = [
@@ -104,9 +104,9 @@ _REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
 def _by_one_command(
     reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
 ) -> list[Reason]:
-    """Return the reasons with ``lake maintain`` as advice if several steps are due.
+    """Return ``reasons``. If several steps are due, ``lake maintain`` is the advice for each.
 
-    One step and a stalled consumer count as several, too.
+    A stalled consumer counts as one more step.
     """
     steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
     if not steps or len(steps) + bool(consumers) < 2:

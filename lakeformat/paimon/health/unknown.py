@@ -26,8 +26,10 @@ def list_files(handle: TableHandle) -> pa.Table:
     """Return the columns ``number``, ``size``, ``modified`` and ``removable`` of the table's files.
 
     ``number`` stands for the name, see ``numbers_of``. ``removable`` is True for files that an
-    orphan removal may delete: the form of their names is known, and so is their time. Call this
-    before the references are read: then files that are committed in between are referenced.
+    orphan removal may delete: the form of their names is known, and so is their time.
+
+    Call this before you read the references. In the other order, a file that is committed in
+    between would look unreferenced.
     """
     schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])
     schema = schema.append(pa.field("removable", pa.bool_()))

@@ -67,9 +67,9 @@ def _refuse_deletes(state: Sequence[IndexManifestEntry]) -> None:
     for entry in state:
         if entry.kind is not FileKind.ADD:
             raise CorruptTableError(
-                f"the index manifest of the newest snapshot deletes {entry.file_name}, but it may "
-                "only list existing files; roll the table back to an earlier snapshot with another "
-                "index manifest"
+                "the index manifest of the newest snapshot must list only existing files, but has "
+                f"an entry that deletes {entry.file_name}; roll the table back to an earlier "
+                "snapshot with another index manifest"
             )
 
 
@@ -147,8 +147,8 @@ def _exchange_global_indexes(
     """Return ``state`` without the global index files ``removed``, and with those in ``added``.
 
     Files are matched by name. Raise CommitConflictError if a file to remove does not exist any
-    more, or if a file to add exists already. Raise it also if a kept and a new file index the same
-    field, either for common rows or with different extra fields.
+    more, or if a file to add exists already. Raise it also if a kept and a new index of
+    the same type and field have rows in common or different extra fields.
     """
     left = _without_named(state, removed)
     for old in left:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Full maintenance of a table: all steps in order, and numbers of the table before and after."""
+"""Full maintenance of a table: all steps in order, with a measurement before and after them."""
 
 from lakeformat.paimon.maintain.maintain import maintain
 

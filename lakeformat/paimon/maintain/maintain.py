@@ -79,7 +79,10 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
 
 
 def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
-    """Return the reasons about invalid options and another compactor, which no step removes."""
+    """Return the health reasons that no maintenance step removes.
+
+    They are about invalid options, and about a second program that compacts the table.
+    """
     other = find_other_compactor(without_misread(handle))
     beside = () if other is None else (Reason(other.finding, other.advice),)
     return (*misread_reasons(handle), *beside)
@@ -90,8 +93,8 @@ def _look_again(
 ) -> tuple[HealthReport | None, Figures, tuple[StalledConsumer, ...]]:
     """Return the health, the numbers and the stalled consumers after the steps.
 
-    A LakeError is added to ``steps`` as a failed step, so that the reports of the other steps are
-    not lost; then the health is None.
+    If a LakeError is raised, add it to ``steps`` as a failed step, and return None as the health.
+    So the reports of the other steps are not lost.
     """
     forgotten = [
         name

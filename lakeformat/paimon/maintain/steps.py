@@ -53,8 +53,8 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
 def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
     """Compact in full only the buckets that the health report advises to compact.
 
-    If more compaction may be due, for example after conflicts with other commits in every attempt,
-    raise CommitConflictError; its ``report`` has the finished part.
+    Raise CommitConflictError if the compaction may be incomplete, for example because every attempt
+    had conflicts with other commits. The error's ``report`` has the finished part.
     """
     handle = newest_schema(handle)
     places = due_places(handle)

@@ -75,9 +75,9 @@ class Aggregation:
 class _Aggregation:
     """The merge of one table of rows.
 
-    Keys whose rows are all adds are reduced at once. Keys with retracts are reduced at once only if
-    the function can reduce retracts, and a DELETE does not remove the row. Other keys with retracts
-    are merged row by row.
+    All keys with only adds are reduced together. All keys with retracts are reduced together if
+    the function can reduce retracts and a DELETE does not remove the row. Otherwise, keys with
+    retracts are merged row by row.
     """
 
     engine: Aggregation

@@ -63,9 +63,9 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Return sort keys by which adds follow retracts with the same sequence number.
+    """Return sort keys for rows with equal sequence numbers: retracts first, then adds.
 
-    Two writers may have assigned the same number.
+    Two writers can assign the same number.
     """
     kinds = rows[VALUE_KIND.name].to_numpy()
     return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)

@@ -155,8 +155,9 @@ class _PartialUpdate:
         return found
 
     def _among(self, keys: Positions, name: str, values: pa.Array) -> pa.ChunkedArray:
-        """Return the column ``name``, one value per key: ``values`` for ``keys``, the newest row's
-        value for other keys.
+        """Return the column ``name`` with one value per key.
+
+        The keys ``keys`` get ``values``. Each other key gets the value of its newest row.
         """
         column = self._rows[name]
         is_other = np.ones(len(self._groups), dtype=bool)
@@ -172,7 +173,10 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The name of the unit of the sequence number, taken from the last row that was not ignored."""
+"""The name of the unit that has only the sequence number.
+
+Its source row is the last row that was not ignored.
+"""
 
 
 def _validity(rules: PartialUpdateRules, rows: pa.Table) -> Iterator[tuple[str, Mask]]:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partial updates of keys without -U and -D: finds the source row of each column for all keys at
-once.
-"""
+"""Finds the source rows of partial updates, for all keys without -U and -D rows at once."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 """Merges adds (+I, +U) and retracts (-U, -D) of all keys at once: the first row of each key, then
 the second, and so on.
 
-Columns that are not aggregated get the value of one row. So their state for a key is a row
-position for each group of columns that change together.
+A column that is not aggregated gets its value from one row of the key. So only the position of this
+row is kept, once for all columns that change together.
 """
 
 from __future__ import annotations
@@ -202,9 +202,10 @@ class RowByRow:
         return present, late
 
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
-        """Set the sequence of the group ``number`` in ``slots`` to that of ``rows``.
+        """Set the sequence of the group ``number`` in ``slots`` to the sequence of ``rows``.
 
-        ``protected`` are the source rows of the columns that the group protects.
+        The other columns of the group get their values from the rows ``protected``; ``NOWHERE``
+        stands for null.
         """
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows

@@ -20,7 +20,7 @@ class PartialUpdateRules:
     columns: tuple[str, ...]
     """Every column of the table, in the order of the schema."""
     keys: tuple[str, ...] = ()
-    """The primary-key columns, which error messages print."""
+    """The primary-key columns, for error messages."""
     not_null: frozenset[str] = frozenset()
     groups: tuple[SequenceGroup, ...] = ()
     functions: Mapping[str, AggregateFunction] = field(default_factory=dict)
@@ -37,8 +37,7 @@ class PartialUpdateRules:
     def group_of(self) -> Mapping[str, int]:
         """The position in ``groups`` of each column's sequence group, by the name of the column.
 
-        A group has its sequence columns, and the columns that only a row with a newer sequence
-        updates.
+        A group has sequence columns, and columns that these protect from older rows.
         """
         return {
             name: number

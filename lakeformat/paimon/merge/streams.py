@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges sorted runs as streams; memory holds a few batches of each run, not whole runs.
 
-The merge works in rounds. In each round, some rows of each run are in memory, up to a last key per
-run. The smallest of these last keys is the limit: all rows with keys up to the limit are in memory,
-so they are merged together. If only one run has such rows, they pass through without sorting or
-copying.
+The merge works in rounds. In each round, the next rows of each run are in memory. Each run has a
+last key there, and the smallest of these keys is the limit. All rows with keys up to the limit are
+in memory, so they are merged together. If only one run has such rows, they pass through without
+sorting or copying.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 CHUNK_ROWS = 256 * 1024
 """The target for the number of rows merged at once: few enough for the processor's cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
-"""The smallest and the largest number of rows in a batch: enough for fast work by column, and
-divisors of the number of rows in a row group.
+"""The smallest and the largest number of rows in a batch.
+
+Both are enough for fast work by column, and divide the number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
 """All rows of some keys, which are merged together.
 
-The list has, for each run with such rows, oldest run first, the number of the run and the batches.
+Each item has the number of a run, and batches with its rows of these keys. The oldest run is first.
 """
 
 Key: TypeAlias = tuple[tuple[bool, object], ...]
@@ -60,10 +61,10 @@ def merge_runs(
 ) -> Iterator[pa.Table]:
     """Yield the merged rows of all runs in key order, each key once; merged rows may be retracts.
 
-    Each run has its keys in order and each key once; if rows compare equal, the row of the later
-    run is newer. ``numbered=False``: the sequence numbers of a run exceed those of earlier
-    runs, so they are not compared. ``ahead`` may fetch rounds before they are needed. Raise
-    CorruptTableError if the batches of a run that is merged with other runs are not in key order.
+    Each run must have its keys in order, and each key once. If rows compare equal, the row of the
+    later run is newer. ``numbered=False`` does not compare sequence numbers; this is right only if
+    later runs have larger ones. ``ahead`` may fetch rounds before they are needed. Raise
+    CorruptTableError if several runs are merged and the batches of one are not in key order.
     """
     if len(runs) == 1:
         for batch in runs[0]:

@@ -32,7 +32,7 @@ class Branch:
     create_millis: int
     """The time of the last change of the branch's directory, in epoch milliseconds.
 
-    If the storage has no times of directories, the time of the branch's oldest schema file.
+    If the storage has no times of directories, it is the time of the branch's oldest schema file.
     """
 
 

@@ -72,9 +72,10 @@ class CommitMessage:
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     assigned_by: str | None = None
-    """A digest of the names of the hash index files by which the writer found buckets of keys.
+    """A text by which a commit finds conflicts of dynamic buckets; None without such buckets.
 
-    The name of the writer if keys may move between partitions. None if no key got a dynamic bucket.
+    It is a digest of the names of the hash index files that the writer read. If keys may move
+    between partitions, it is the name of the writer.
     """
 
     def written_files(self) -> Iterator[DataFileMeta]:
@@ -137,9 +138,10 @@ class CommitMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CommitMessage:
-        """Return the message that ``to_bytes`` of the same format version has encoded.
+        """Return the message that ``to_bytes`` has encoded as ``content``.
 
-        Raise InvalidRequestError if ``content`` is anything else, or damaged.
+        Raise InvalidRequestError if ``content`` is damaged, is not a message, or has another format
+        version.
         """
         require_bytes(content, "CommitMessage.to_bytes()")
         try:

@@ -27,7 +27,7 @@ __all__ = [
 
 _MEMBERS = (Member("nextSnapshot", "next_snapshot", int, required=True),)
 _POSITION = "position"
-"""The member with the text of ``Consumer.position``; only this library has it."""
+"""The member with the text of ``Consumer.position``; only this library writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,10 @@ class Consumer:
     id: str
     next_snapshot: int
     position: Position | None = None
-    """The position up to which the reader has read, with the identity of its snapshot, but without
-    the branch. None if only ``next_snapshot`` is known.
+    """The position up to which the reader has read; None if only ``next_snapshot`` is known.
 
-    A rollback sets ``next_snapshot`` back, and keeps the position, which then is of a snapshot that
-    was removed.
+    It has the identity of its snapshot, but no branch. A rollback sets ``next_snapshot`` back and
+    does not change the position. So the snapshot of the position may no longer exist.
     """
 
     def to_json(self) -> bytes:

@@ -20,8 +20,8 @@ __all__ = ["has_expired_changes", "without_expired_changes"]
 def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
     """Return True if the snapshot names a changelog list that does not exist.
 
-    Call this function only for the snapshot of a tag, and for the first snapshot of a branch, or of
-    a table after a rollback. For any other snapshot, a missing list is damage.
+    Call this function only for the snapshot of a tag, and for the oldest snapshot of a table or
+    branch. For any other snapshot, a missing list is damage.
     """
     name = snapshot.changelog_manifest_list
     return name is not None and not storage.exists(layout.manifest(name))

@@ -2,8 +2,8 @@
 """Fences: files ``snapshot/.fence-<unique>``, each with the snapshots that a rollback removed.
 
 Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
-would undo the rollback. The fence is written before the snapshots are deleted. A writer that does
-not find its base snapshot right after publishing searches the fences for this snapshot.
+would undo the rollback. The fence is written before the snapshots are deleted. If a writer does not
+find its base snapshot right after publishing, it searches the fences for this snapshot.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ class Fence:
     removed: frozenset[str]
     """The ``Snapshot.identity`` of each snapshot that the rollback deletes."""
     note: Mapping[str, Any] | None
-    """The target snapshot id of a rollback and, once it has finished, the report for its retries.
+    """The data for a retry: the id of the target snapshot, and the report of a finished rollback.
 
-    None without a commit identity, and in later fences of the same rollback.
+    Only a rollback with a commit identity writes notes: one in its first fence, and one with the
+    report in its last fence. The note of any other fence is None.
     """
 
 
@@ -88,7 +89,7 @@ def is_fenced(
 ) -> bool:
     """Return True if a rollback has removed one of ``snapshots``, or will remove it.
 
-    Fences last changed before ``newer_than``, in epoch milliseconds, are ignored;
+    A fence is ignored if its last change was before ``newer_than``, in epoch milliseconds;
     ``newer_than=None`` reads all fences.
     """
     wanted = {snapshot.identity for snapshot in snapshots}

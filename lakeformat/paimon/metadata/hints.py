@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, with LATEST and EARLIEST.
 
-A hint is a file with the number that its last writer knew. A right hint saves a listing; a wrong
-hint is ignored, and no result depends on it. EARLIEST is written for other engines; readers here do
-not use it.
+A hint is a file with a number: the newest or the oldest that the writer of the hint knew. A right
+hint saves a listing; a wrong hint is ignored, and no result depends on it. EARLIEST is written for
+other engines; readers here do not use it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The index files of a snapshot by partition, bucket and name, without their deletion vectors.
 
-The list of vectors in an entry has an item for each data file with deleted rows. This list is
-decoded only on request.
+An index file may have many deletion vectors, one for each data file with deleted rows. Their list
+is decoded only on request.
 """
 
 from __future__ import annotations

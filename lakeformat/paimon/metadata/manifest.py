@@ -66,8 +66,8 @@ _READERS = 4
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
     """Return the ADD entries that no later DELETE cancels.
 
-    Raise CorruptTableError, in which ``source`` names the table, for a second ADD of a file, or for
-    a DELETE without an ADD.
+    Raise CorruptTableError for a second ADD of a file, or for a DELETE without an ADD. The error
+    names the table by ``source``.
     """
     added: dict[tuple[object, ...], ManifestEntry] = {}
     unmatched: list[ManifestEntry] = []
@@ -143,8 +143,8 @@ def read_manifests(
 ) -> ManifestColumns:
     """Return the entries of many manifests as columns, one manifest after the other.
 
-    Raise CorruptTableError if a manifest is missing or damaged, or has other numbers of files than
-    its manifest list records. A manifest given by its file name is not checked against a list.
+    Raise CorruptTableError if a manifest is missing or damaged. Also raise it if a ManifestMeta
+    states another number of added or deleted files than its manifest has.
     """
 
     def read(manifest: ManifestMeta | str) -> OpenManifest:

@@ -131,8 +131,7 @@ def manifests_of(
     """Return the manifests in the given lists of a snapshot; without ``which``, in BASE and DELTA.
 
     Raise CorruptTableError if a list is missing or damaged, or has another size than the snapshot
-    states: a list truncated between two Avro blocks is a valid file, and rows would be lost
-    silently.
+    states. Only the size shows that a list was truncated between two Avro blocks.
     """
     found = []
     for kind in which or (ListKind.BASE, ListKind.DELTA):

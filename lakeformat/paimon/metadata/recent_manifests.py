@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what was read from the last manifests: many tags have most of their manifests in common."""
+"""Keeps the results of recently read manifests, because many tags share most of their manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OVERHEAD = 64
 
 
 class RecentManifests(Generic[T]):
-    """The results of the manifests that were read last, of about ``most`` entries in all."""
+    """The results of recently used manifests; these have at most ``most`` entries in all."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -61,6 +61,10 @@ class RecentManifests(Generic[T]):
 
 
 def _key(manifest: ManifestMeta) -> Hashable:
-    """Return all that a read compares with the manifest list, so that each damage is found."""
+    """Return the key of a result: the file name, and the size and counts that each read checks.
+
+    So if another manifest list has wrong values, the manifest is read again and the damage is
+    found.
+    """
     counts = (manifest.num_added_files, manifest.num_deleted_files)
     return manifest.file_name, manifest.file_size, *counts

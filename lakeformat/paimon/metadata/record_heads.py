@@ -30,7 +30,7 @@ __all__ = ["RecordHead", "decode_record_heads"]
 
 _VERSION = "_VERSION"
 _FIRST_BYTES = 96
-"""The number of first bytes by which a known equal record is found.
+"""The number of bytes at the start of a record by which an equal known record is found.
 
 In an index manifest these bytes usually include the name of the index file.
 """
@@ -131,7 +131,7 @@ def _same_record(stream: IO[bytes], alike: Mapping[bytes, list[RecordHead]]) -> 
 
 @lru_cache(maxsize=16)
 def _part_of(text: bytes, names: tuple[str, ...]) -> Any:
-    """Return the Avro schema ``text`` with only the fields ``names`` and the version.
+    """Return the Avro schema ``text`` with only the fields ``names`` and ``_VERSION``.
 
     Raise ``ValueError`` if one of these fields is missing.
     """

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completes the message of a CorruptTableError: adds the damaged row or value, or the file that
-names the damaged file.
+"""Adds the place of the damage to the message of a CorruptTableError.
+
+The place is the damaged row or value, or the file that names the damaged file.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def naming_row(
 ) -> Iterator[None]:
     """Put ``name(row)`` in front of a CorruptTableError about a column of ``count`` values.
 
-    A column is decoded at once. After an error, ``again`` decodes one row after the other until the
-    damaged row is found.
+    The block decodes the whole column, so its error does not name a row. After an error, ``again``
+    is called for each row until it raises the error, too.
     """
     try:
         yield

@@ -253,11 +253,11 @@ def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
 def _require_same_table(
     storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
 ) -> None:
-    """Delete the schema file of ``published``, and raise CommitConflictError, if the first schema
-    is no longer ``first``.
+    """Raise CommitConflictError if the table was renamed or dropped meanwhile.
 
-    A different first schema means that the table was renamed or dropped meanwhile. No storage can
-    make the creation of one file depend on another file, so this check follows the creation.
+    Before that, delete the schema file of ``published``. ``first`` is the expected content of the
+    first schema file; any other content means that this is not the same table. The check follows
+    the creation of the file, because no storage can create a file only if another is unchanged.
     """
     path = layout.schema(published.id)
     try:

@@ -29,9 +29,7 @@ __all__ = [
 ]
 
 PUBLISHED_PREFIX = "metadata.iceberg."
-"""The beginning of the keys of all options for published Iceberg metadata, in tables and
-connections.
-"""
+"""The prefix of the option keys for published Iceberg metadata, in tables and connections."""
 
 INLINE, ASYNC = "inline", "async"
 """The values of ``iceberg.publish-mode``."""

@@ -34,8 +34,8 @@ class CompactionOptions:
         "num-sorted-run.compaction-trigger",
         whole_number(1, 1_000_000),
         "5",
-        "Number of sorted runs of a bucket. With this number, a minor compaction merges runs if "
-        "their sizes fit; with more, it always merges some. Fewer runs are faster to read.",
+        "If a bucket has this number of sorted runs, a minor compaction merges runs whose sizes "
+        "fit. If it has more, the compaction always merges some. Fewer runs are faster to read.",
         group=Group.PERFORMANCE,
     )
     stop_trigger = Option(

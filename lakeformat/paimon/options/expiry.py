@@ -52,8 +52,8 @@ class ExpiryOptions:
         "snapshot.clean-empty-directories",
         BOOLEAN,
         "false",
-        "An expiry, a removal of orphan files and a deletion of tags also delete the directories "
-        "of buckets and partitions that they empty.",
+        "An expiry, a removal of orphan files and a deletion of tags also delete directories of "
+        "buckets and partitions that have become empty.",
         older_keys=("snapshot.expire.clean-empty-directories",),
     )
     changelog_num_retained_min = Option(

@@ -44,7 +44,7 @@ class FileOptions:
         _COMPRESSION,
         "zstd",
         "Compression of new data files. lz4 takes less processor time and more storage than zstd; "
-        "Avro does not have it. A compression that the file format does not have is refused. "
+        "Avro has no lz4. A compression that the file format does not have is refused. "
         "Engines on the JVM read brotli only with an extra library.",
         group=Group.PERFORMANCE,
     )

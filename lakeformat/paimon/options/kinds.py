@@ -56,7 +56,7 @@ class Kind(Generic[T]):
 
 
 _MOST = 2**63 - 1
-"""The largest number of milliseconds since 1970: other engines store it in 64 bits."""
+"""The latest time in milliseconds since 1970: other engines store a time in 64 bits."""
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
@@ -147,8 +147,9 @@ dynamic buckets.
 """
 
 POSTPONE_BUCKET = -2
-"""The value of ``bucket`` for tables whose compactions assign the buckets, and the bucket number of
-rows until then.
+"""The value of ``bucket`` for tables whose compactions assign the buckets.
+
+It is also the bucket number of new rows until a compaction assigns their bucket.
 """
 
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)

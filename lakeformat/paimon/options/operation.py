@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations on a table that an option can forbid one by one."""
+"""The operations on a table; an option can forbid some of them and allow the rest."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Declaration(Generic[T]):
         """Return the typed value of a text; raise InvalidRequestError if the text is not valid.
 
         The error names the option, its text, and the kind of text that is valid. ``key`` is the key
-        that has the text, if it is not the declared key.
+        under which the text is set; without it, the error names the declared key.
         """
         try:
             return self.kind.parse(text)

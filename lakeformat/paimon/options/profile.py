@@ -84,7 +84,8 @@ def _has_transactions(
 ) -> bool:
     """Return True if ``write.conflict=transaction-order`` is possible for the rows of the table.
 
-    The newest row of a key must replace the older rows, and must be in their partition.
+    This requires that the newest row of a key replaces the older rows, and that all rows of a key
+    are in the same partition.
     """
     return (
         options[_ENGINE] == _DEDUPLICATE

@@ -28,8 +28,8 @@ class TagOptions:
         one_of("none", "process-time", "watermark", "batch"),
         "none",
         "Tags that `lake tag create-due` creates. none: no tags. process-time: one per period, by "
-        "commit time. watermark: one per period, by watermark. batch: one of the newest snapshot. "
-        "Writers of other engines create them on commit.",
+        "commit time. watermark: one per period, by watermark. batch: a tag for the newest "
+        "snapshot. Writers of other engines create these tags on commit.",
     )
     tag_creation_period = Option(
         "tag.creation-period",

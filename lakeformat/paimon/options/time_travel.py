@@ -94,8 +94,8 @@ class TimeTravelOptions:
         OPTIONAL_MILLIS,
         "",
         "A scan whose call names no state reads the oldest snapshot at or after this time. "
-        "Without a snapshot before this time, or without one at or after it, the option works "
-        "like scan.file-creation-time-millis.",
+        "If all snapshots are before this time, or none is, the option works like "
+        "scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",

@@ -70,8 +70,8 @@ class WriteOptions:
         "10",
         "Number of buckets of an append table for which a writer keeps files open; with more "
         "buckets, further rows are held in the buffer and written bucket by bucket. With 'bucket' "
-        "= '-2': number of partitions; with more, all files are closed each time the buffer is "
-        "full.",
+        "= '-2': number of partitions for which a writer keeps files open after it has written "
+        "the buffer; with more partitions, it then closes all files.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(

@@ -25,9 +25,9 @@ def by_storage_clock(
     """Adjust the age limit to the storage's clock, so that files of a running write are kept.
 
     If the storage's clock is more than 5 minutes behind the clock of this machine, the limit is
-    earlier by the difference. Unless the caller has set the limit (``is_explicit``), files written
-    since one day before the newest commit are kept, too. Without ``may_write``, as in a dry run,
-    the storage's clock is known only from the file time of the newest snapshot.
+    earlier by the difference. Unless the caller has set the limit (``is_explicit``), the limit is
+    at least one day before the newest commit. Without ``may_write``, as in a dry run, the storage's
+    clock is known only from the file time of the newest snapshot.
     """
     snapshot = None if newest is None else handle.layout.snapshot(newest.id)
     now, changed = _file_times(handle, snapshot, may_write=may_write)

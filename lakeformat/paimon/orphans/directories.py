@@ -44,7 +44,7 @@ class Area(Enum):
     there.
     """
     OBSERVED = "observed"
-    """Files that follow each commit, such as published Iceberg metadata."""
+    """Files that are written after each commit, such as published Iceberg metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +255,9 @@ def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
-    """Return True for a directory name of the next partition key, or of a bucket if no key
-    is left.
+    """Return True for the name of a directory of the next partition key.
+
+    If no partition key is left, return True for the name of a bucket directory instead.
     """
     if prefixes:
         return name.lower().startswith(prefixes[0])

@@ -24,7 +24,7 @@ class ManifestNames:
     """The names in one manifest: of data files, then of extra files, then the last parts of
     external paths.
 
-    Names are bytes instead of the numbers of ``NameSet``, which are valid only in one process.
+    Names are bytes, because the hashes of ``NameSet`` are valid only in one process.
     """
 
     names: list[bytes]

@@ -45,7 +45,7 @@ _Lacking: TypeAlias = tuple[Snapshot, list[_Lack]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A data file that the newest snapshot needs, but that the storage lacks or has truncated."""
+    """A missing or truncated data file of the newest snapshot."""
 
     path: str
     """The URI at which the file should be."""

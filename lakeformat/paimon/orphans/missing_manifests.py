@@ -71,8 +71,9 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     """Find missing manifests and, unless it is a dry run, publish a snapshot without them.
 
     In a table with a primary key, earlier rows that the lost files deleted or replaced appear
-    again. Raise InvalidRequestError if a missing manifest recorded deleted files, whose names are
-    lost, or if an append table has deletion vectors. A dry run reports this instead.
+    again. Raise InvalidRequestError if a missing manifest recorded the deletion of files, because
+    their names are unknown. Raise it also if an append table has deletion vectors. A dry run
+    reports these errors instead.
     """
     require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
@@ -124,7 +125,7 @@ def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
 def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
     """Return the live files of the manifests that still exist.
 
-    A DELETE entry of a file that a missing manifest added is dropped.
+    If a missing manifest added a file, the DELETE entry of this file is dropped.
     """
     columns = read_manifests(handle.storage, handle.layout, manifests)
     kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))

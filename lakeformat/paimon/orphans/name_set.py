@@ -76,8 +76,8 @@ class LiveNames:
     def left(self) -> Numbers:
         """Return the hashes of the names that are live after all entries.
 
-        A name is dropped only if it was deleted at least as often as it was added, and its last
-        entry is a DELETE. So an inconsistent history keeps a file.
+        A name is left out if it was deleted at least as often as it was added, and its last entry
+        is a DELETE. Every other name is live, even if its entries contradict each other.
         """
         if not self._numbers:
             return _NONE

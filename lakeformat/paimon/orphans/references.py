@@ -38,7 +38,7 @@ _LOOKS = 20
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
 _MOST_ENTRIES = 1 << 22
-"""The number of manifest entries whose names are kept, in 9 bytes for each name."""
+"""The approximate limit of manifest entries in memory; the name of each takes 9 bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ class OrphanOptions:
     max_share: float = 0.5
     """The largest share of files or bytes that may be removed.
 
-    A removal of a larger share is refused if it has more than 100 files. In a table without
-    snapshots, tags and changelogs, every removal is refused unless ``max_share`` is 1.
+    If a removal has more than 100 files, a larger share is refused. If the table has no snapshots,
+    tags and changelogs, every removal is refused unless ``max_share`` is 1.
     """
     external_paths: bool = False
     """True to also remove orphans at external paths; only safe if no other table stores files
@@ -97,10 +97,11 @@ def remove_orphans(
 
     An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
     ``options`` set ``older_than`` or ``running_since``, files written since one day before the
-    newest commit are kept. A dry run with ``commit_comes_first`` assumes that a commit is made now.
-    If the removal is interrupted, the next run deletes the remaining orphans. Raise
-    InvalidRequestError for an age limit that is too recent. Raise it also if ``max_share`` forbids
-    the removal, or if the newest snapshots may be lost; a dry run reports this instead.
+    newest commit are kept. With ``commit_comes_first``, a dry run takes the current time as the
+    time of the newest commit. If the removal is interrupted, the next run deletes the remaining
+    orphans. Raise InvalidRequestError for an age limit that is too recent. Raise it also if
+    ``max_share`` forbids the removal, or if the newest snapshots may be lost; a dry run reports
+    this instead.
     """
     require_same_table(handle)
     if not dry_run:

@@ -37,9 +37,7 @@ _AT_A_TIME = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that is older than the age limit, and that no metadata referred to when its directory
-    was listed.
-    """
+    """A file older than the age limit that had no reference when its directory was listed."""
 
     storage: Storage
     path: str
@@ -123,9 +121,10 @@ def _spooled() -> IO[str]:
 def scan_table(
     scan: OrphanScan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
-    """Add to ``scan`` each unreferenced file with a known name, if older than ``floor_millis``.
+    """Add the unreferenced files that are older than ``floor_millis`` to ``scan``.
 
-    A file that is committed later is excluded by ``OrphanScan.candidates``.
+    Files with unknown names are only counted. If a file is committed after this call,
+    ``OrphanScan.candidates`` leaves it out.
     """
     for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:

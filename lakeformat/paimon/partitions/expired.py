@@ -131,7 +131,7 @@ def _texts(values: pa.Array, data_type: DataType) -> pa.Array:
 def _wall_clock(instants: pa.Array) -> pa.Array:
     """Return instants as local times of this machine, like the time with which they are compared.
 
-    An instant that has no local time is kept as UTC.
+    An instant too early or too late for ``datetime`` is kept as UTC.
     """
     per_second = _PER_SECOND[instants.type.unit]
     numbers = [

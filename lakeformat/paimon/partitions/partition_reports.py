@@ -85,7 +85,7 @@ class ExpirePartitionsReport(Report):
 
 
 NO_MATCH = "does not match the time format"
-"""The part of a reason by which the warning recognises a wrong format."""
+"""The words in the reason for an unknown age if the time format does not fit."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")

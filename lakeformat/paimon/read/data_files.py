@@ -210,7 +210,7 @@ class DataFiles:
         return frozenset(field.id for field in fields if names is None or field.name in names)
 
     def keep(self, entry: ManifestEntry) -> KeepRows | None:
-        """Return a function that masks the rows that are not deleted; None if no row is deleted."""
+        """Return a function whose masks are True for live rows; None if no row is deleted."""
         return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:

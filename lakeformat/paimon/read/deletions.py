@@ -64,10 +64,10 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Return a function that masks the live rows of a file; None if no row of the file is
-        deleted.
+        """Return a function that makes masks of the rows of a file; None if no row is deleted.
 
-        The arguments of the function are the position of the first row, and the number of rows.
+        A mask is True for live rows. The arguments of the function are the position of the first
+        row, and the number of rows.
         Raise CorruptTableError if the deletion vector is damaged.
         """
         vector = self.vector(file)

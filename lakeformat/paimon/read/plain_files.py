@@ -88,7 +88,7 @@ def find_plain_files(
 
 
 class _Finder:
-    """Decides which files are plain, so that any Parquet reader can read the given columns."""
+    """Decides which files are plain for a scan of the given columns."""
 
     def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
         schema = handle.schema
@@ -115,7 +115,7 @@ class _Finder:
         )
 
     def may_be_plain(self, file: DataFileMeta) -> bool:
-        """Return True if any Parquet reader can read the file, provided that no row is deleted."""
+        """Return True if the file is plain, provided that none of its rows is deleted."""
         return (
             format_of(file.file_name, file.file_name) is FileFormat.PARQUET
             and file.write_cols is None

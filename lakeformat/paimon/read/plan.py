@@ -167,9 +167,10 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """Return a mask of the files that at least one alternative of every group keeps.
+    """Return a mask of the files that every group keeps.
 
-    An alternative has two masks; ``which`` selects the first (0) or the second (1).
+    A group keeps a file if at least one of its alternatives does. An alternative has two masks;
+    ``which`` selects the first (0) or the second (1).
     """
     found: Mask = np.logical_and.reduce(
         [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]

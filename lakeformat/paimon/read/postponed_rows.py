@@ -87,7 +87,7 @@ def split_off_postponed(
 def chain_sections(
     sections: Sequence[Sequence[Sequence[ManifestEntry]]],
 ) -> list[list[ManifestEntry]]:
-    """Return the runs of several sections as few long runs.
+    """Join the runs of several sections into a few long runs.
 
     Sections must be in key order. The first runs of all sections become one run, their second runs
     another run, and so on.

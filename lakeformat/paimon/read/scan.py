@@ -70,8 +70,9 @@ class Scan(Results):
         ``least_level``: files of lower levels are skipped, as in the read-optimised table.
         ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
         ``created_from_millis``: skip files written before this time. ``decided_by``: the option
-        that chose the snapshot, if the call did not. ``unpublished``: files that are read as if a
-        commit had added them, and a compaction had followed. ``without``: names of files to skip.
+        that chose the snapshot, if the call did not. ``unpublished``: files without a
+        commit; they are read like committed and compacted files. ``without``: names of files to
+        skip.
         """
         self._handle = handle
         self._least_level = least_level

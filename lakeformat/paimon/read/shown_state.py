@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the snapshot that table options choose for scans whose call chooses none."""
+"""Finds the snapshot that the table options choose, for scans that do not name a snapshot."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def _files_from(handle: TableHandle, millis: int | None, decided_by: str) -> Sho
 def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
     """Return the oldest snapshot committed at or after a time.
 
-    Return None if there is none. Return None, too, if no earlier snapshot exists: then the first
-    snapshot after that time may have expired.
+    Return None if there is none. Return None, too, if no snapshot from before that time exists:
+    then the right snapshot may have expired.
     """
     before = newest_at(handle, millis - 1)
     if before is None:

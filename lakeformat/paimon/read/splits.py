@@ -65,8 +65,7 @@ def bucket_splits(
 def _positions(vectors: Sequence[IndexManifestEntry]) -> dict[str | None, list[int]]:
     """Return, for each data file, the positions in ``vectors`` of the index files that name it.
 
-    An index file with incomplete ranges is also listed under None, because its other data files are
-    unknown.
+    If an index file does not name all its data files, it is also listed under None.
     """
     found: dict[str | None, list[int]] = {}
     for position, entry in enumerate(vectors):

@@ -47,8 +47,8 @@ def find_snapshot(
 ) -> Snapshot | None:
     """Return the snapshot chosen by the one argument that is given.
 
-    Return None if no argument is given or only ``newest``: both mean the newest snapshot. Raise
-    InvalidRequestError if several are given, and NotFoundError if there is no such snapshot.
+    Without an argument or with only ``newest``, return None, which stands for the newest snapshot.
+    Raise InvalidRequestError if several are given, and NotFoundError if there is no such snapshot.
     """
     given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
     _require_one({**given, "newest": newest or None})
@@ -76,9 +76,9 @@ def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
     """Return the newest COMPACT snapshot; None if there is none.
 
-    With ``full-compaction.delta-commits``, a snapshot is taken only if its commit identifier is a
-    multiple of that number, or is that of a batch job. Paimon's Java reader finds full compactions
-    in this way.
+    With ``full-compaction.delta-commits``, only two kinds of COMPACT snapshots count: those of
+    batch jobs, and those whose commit identifier is a multiple of the option's value. Paimon's Java
+    reader finds full compactions in this way.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)

@@ -107,8 +107,8 @@ def _require_order(
     if found != wanted:
         number = target.snapshot.id
         raise InvalidRequestError(
-            f"{handle.uri} cannot be rolled back to snapshot {number} yet, because postponed rows "
-            "that the rollback restores would count as newer than rows that were written later. "
+            f"{handle.uri} cannot be rolled back to snapshot {number} yet: the rollback restores "
+            "postponed rows, which would count as newer than rows that were written later. "
             "Nothing was changed. Compact the table, then repeat the rollback"
         )
 
@@ -214,8 +214,9 @@ def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Remova
 
 
 def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
-    """Yield the data files to restore, and the index files of the target if its index manifest is
-    not that of the newest snapshot.
+    """Yield the data files to restore, then the index files of the target.
+
+    If the target and the newest snapshot have the same index manifest, yield no index files.
     """
     data = Candidates(handle)
     data.add(plan.added, FileClass.DATA, "is restored")

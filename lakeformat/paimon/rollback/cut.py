@@ -2,8 +2,8 @@
 """Rolls back by deleting newer snapshots.
 
 The newest snapshot is deleted first, so that the table always has the state of one of its
-snapshots. After a crash, repeat the rollback to continue. A fence, a file that names the snapshots
-to be deleted, makes a concurrent commit fail if its base snapshot is one of them.
+snapshots. After a crash, repeat the rollback to continue. Before the deletion, a fence is written:
+a file that names the snapshots to be deleted. A concurrent commit on top of one of them fails.
 """
 
 from __future__ import annotations
@@ -92,13 +92,15 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
 def _fence(
     handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
 ) -> Iterator[None]:
-    """Write a fence with the snapshots ``strays``, before the block deletes anything.
+    """Write a fence with the snapshots ``strays`` before the ``with`` block runs.
 
     An expiry announces its snapshots before it looks for fences. So either the expiry finds this
-    fence, or the check here finds that the expiry deletes the target. If the block fails, for
-    example because the disk is full, no snapshot was deleted. Then the fence is deleted, because it
-    would block the expiry that frees space. The fence is kept if readers already take the
-    target for the newest snapshot: LATEST names it, and the file with the next number is missing.
+    fence, or the check here finds that the expiry deletes the target.
+
+    If the block fails, for example because the disk is full, no snapshot was deleted. Then the
+    fence is deleted, because it would block the expiry that frees space. But if readers already
+    take the target for the newest snapshot, the fence is kept. They do so if LATEST names the
+    target, and no snapshot has the next number.
     """
     if not strays:
         yield

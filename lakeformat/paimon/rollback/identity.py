@@ -128,9 +128,9 @@ class StartedCut:
     def is_cut(self, first_after: Snapshot | None) -> bool:
         """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
-        A rollback deletes the snapshot right after the target last. ``first_after`` is the snapshot
-        that now has this number; None if there is none. If the attempt did not plan to delete
-        ``first_after``, that snapshot was committed after the rollback.
+        ``first_after`` is the snapshot whose number follows the target's; None if there is none. A
+        rollback deletes the snapshot with this number last. So all planned snapshots are deleted if
+        there is none, or if a later commit has taken the number.
         """
         if not self.is_begun:
             return False
@@ -193,13 +193,13 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
 
 
 def _require_young(handle: TableHandle, commit: CommitId) -> None:
-    """Raise CommitUndecidableError if the first attempt is so old that its fence may be deleted."""
+    """Raise CommitUndecidableError if the fence of the first attempt may have expired."""
     first, now = commit.first_try_millis, handle.environment.now_millis()
     if first is not None and first < now - KEPT_MILLIS:
         raise CommitUndecidableError(
             f"the first attempt of {commit}, a rollback of {handle.uri}, began more than "
-            f"{KEPT_MILLIS // 86_400_000} days ago. Its record may be deleted by now, so it is "
-            "unknown if the rollback was done. This call changed nothing. Check the newest "
+            f"{KEPT_MILLIS // 86_400_000} days ago. Its record may have been deleted, so "
+            "it is unknown if the rollback was done. This call changed nothing. Check the newest "
             "snapshot; if a rollback is still needed, pass another CommitId"
         )
 

@@ -64,7 +64,7 @@ def plan_rollback(
 
     The plan has the snapshots, tags and changelogs that are newer than the target, and the
     consumers that have already read newer snapshots. But if an earlier attempt ``cut`` has deleted
-    all snapshots of its plan, the new plan has only the rest of that plan.
+    all its snapshots, the plan only finishes that attempt: commits made after it are kept.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """
@@ -171,7 +171,7 @@ def _tags_behind(handle: TableHandle, number: int) -> list[str]:
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Return the names of branches that have one of the snapshots to be deleted, ``behind``."""
+    """Return the names of branches that have one of the snapshots ``behind``, to be deleted."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

@@ -49,9 +49,9 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     look for such a rollback.
 
     Raise InvalidRequestError if the request does not name exactly one target, or has ``force`` with
-    ``as_latest``. Raise it also, unless ``force`` is set, if a tag or branch needs a snapshot that
-    would be deleted; a dry run reports this error instead. Raise NotFoundError if the target does
-    not exist.
+    ``as_latest``. Without ``force``, raise it also if a tag or branch needs a snapshot that would
+    be deleted; a dry run reports this error instead. Raise NotFoundError if the target does not
+    exist.
     """
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
     number = (
@@ -121,8 +121,9 @@ def _as_latest(
     target = said.found(handle)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot that a new one can follow. To restore the snapshot of "
-            "the tag itself, repeat the rollback with as_latest=False (--cut-history)"
+            f"{handle.uri} has no snapshot, and this rollback adds a snapshot after the newest "
+            "one. To restore the snapshot of the tag itself, repeat the rollback with "
+            "as_latest=False (--cut-history)"
         )
     try:
         plan = plan_return(handle, head, target)

@@ -80,7 +80,7 @@ def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
     """Return the last snapshot whose watermark is at most ``watermark``.
 
     A snapshot without a watermark has the watermark of the snapshot before it. Raise NotFoundError
-    without such a snapshot.
+    if no snapshot is found.
     """
     require_number("watermark must be a number of milliseconds", watermark)
     last: Origin | None = None

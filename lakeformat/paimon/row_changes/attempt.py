@@ -110,9 +110,10 @@ class ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments, changes)
 
     def plan(self) -> Round[ChangeUnit, FoundRows] | None:
-        """Return the files to search; a primary-key table has none, because a scan finds its rows.
+        """Return the files to search; for a primary-key table none, because a scan finds its rows.
 
-        Return None if the table has no commit, and no empty commit has to be recorded.
+        Return None if there is nothing to do: the table has no commit, and ``_is_recorded`` is
+        False.
         """
         if self.snapshot is None and not self._is_recorded:
             return None

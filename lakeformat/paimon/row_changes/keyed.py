@@ -85,8 +85,8 @@ def require_updatable(handle: TableHandle, assignments: Assignments) -> None:
 def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFilter | None) -> Scan:
     """Return a scan of the merged rows that meet the condition.
 
-    The scan includes rows that other reads see only after a compaction: those of level 0, and
-    postponed rows. They are newer, so the condition is checked on them, and they are changed.
+    The merge includes rows that other reads see only after a compaction: rows of level 0, and
+    postponed rows. So the condition is checked on the newest state of each key.
     """
     options = {
         **handle.schema.options,
@@ -100,8 +100,8 @@ def find_keyed_rows(handle: TableHandle, snapshot: Snapshot, where: PredicateFil
 def require_sequences(handle: TableHandle, found: Scan) -> None:
     """Raise UnsupportedError if a delete would have no effect on some of the found rows.
 
-    With ``partial-update.remove-record-on-sequence-group``, a delete removes a row only if the
-    delete has a sequence. Its sequence is that of the found row.
+    With ``partial-update.remove-record-on-sequence-group``, a delete without a sequence has no
+    effect. A delete takes its sequence from the found row, so that row must have one.
     """
     removing = set(handle.options.remove_record_on_sequence_group)
     if not removing or handle.options.merge_engine != "partial-update":
@@ -114,8 +114,8 @@ def require_sequences(handle: TableHandle, found: Scan) -> None:
             f"DELETE of rows of {handle.uri} is not possible: the condition matches "
             f"{counted(rows, 'row')} without a value in {columns}, and a delete has an effect only "
             "with such a value ('partial-update.remove-record-on-sequence-group'). Nothing was "
-            "changed; write these rows with a value and then delete them, limit the condition to "
-            f"rows with a value, or {_OVERWRITE}"
+            "changed. Write these rows with a value and then delete them, or limit the condition "
+            f"to rows with a value, or {_OVERWRITE}"
         )
 
 
@@ -162,9 +162,9 @@ def _written(
 def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of ``batch`` with the values that a delete writes.
 
-    With an option ``….remove-record-on-delete``, most values become NULL, because a later row of
-    the key is merged with them until a compaction. Keys, sequences, NOT NULL columns, and columns
-    whose function keeps the first value are not changed.
+    With an option ``….remove-record-on-delete``, most values become NULL. Otherwise a later row of
+    the key could be merged with the deleted values until a compaction. Keys, sequences, NOT NULL
+    columns, and columns whose function keeps the first value are not changed.
 
     With the changelog producer ``input``, no value is changed, because the changelog needs the
     deleted row.

@@ -90,7 +90,7 @@ def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     raise InvalidRequestError(
         f"option 'changelog-producer' cannot change from {old.changelog_producer!r} to "
         f"{new.changelog_producer!r} once a table with 'merge-engine' = {new.merge_engine!r} has "
-        "a snapshot, because existing rows would be merged differently: with 'lookup' each "
-        "compaction stores the complete value of a key, and otherwise a level may have a part of "
-        "it. Create a new table with the option, and copy the rows"
+        "a snapshot, because existing rows would be merged differently. With 'lookup', each "
+        "compaction stores the complete value of a key. Without it, a compaction may store only "
+        "a part. Create a new table with the option, and copy the rows"
     )

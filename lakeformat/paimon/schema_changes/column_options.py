@@ -26,8 +26,9 @@ _OF_COLUMN = re.compile(
     rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
     r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
 )
-"""Matches ``fields.<column>.<suffix>``, and settings of a file index: their keys name a column,
-their values do not.
+"""Matches ``fields.<column>.<suffix>``, and the settings of a file index for a column.
+
+Only the keys of these options name a column, not the values.
 """
 
 _GROUP = re.compile(r"fields\.(?P<columns>.+)\.sequence-group")

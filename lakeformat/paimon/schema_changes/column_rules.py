@@ -37,10 +37,10 @@ __all__ = [
 
 
 def default_position(schema: TableSchema, path: Path) -> ColumnPosition:
-    """Return the position of a new column for which the call gives none.
+    """Return the position of a new column if the caller gives no position.
 
-    The column becomes the last or, with ``add-column-before-partition``, the last before the
-    partition columns.
+    The new column is the last one. With ``add-column-before-partition``, it is directly before the
+    first partition column.
     """
     if len(path) == 1 and schema.table_options.add_column_before_partition:
         for field in schema.fields:
@@ -143,7 +143,7 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _first_part(of: DataType) -> str | None:
-    """Return the name of a nested type's first part, as the next step of a column path.
+    """Return a step that a column path can take into a type: a field, ``element`` or ``value``.
 
     Return None for a type without parts.
     """

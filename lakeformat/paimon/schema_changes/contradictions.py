@@ -11,11 +11,11 @@ from lakeformat.tables.wanted_table import WantedTable, difference
 __all__ = ["contradictions"]
 
 _KEY_OPTIONS = {"primary-key": "primary_key", "partition": "partition_by"}
-"""The options that list columns, with the argument of a new table that has the same meaning."""
+"""Each option that lists columns, with the field of ``WantedTable`` that has the same meaning."""
 
 
 def contradictions(schema: TableSchema, wanted: WantedTable) -> list[str]:
-    """Return a text for each difference between ``schema`` and ``wanted``, a new table.
+    """Return a text for each difference between the existing ``schema`` and ``wanted``.
 
     The primary key, the partition columns and each option are compared only if ``wanted`` sets
     them. Columns outside the keys are not compared.

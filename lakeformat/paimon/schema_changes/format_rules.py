@@ -34,9 +34,7 @@ ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
 
 @dataclass(frozen=True, slots=True)
 class OptionKeys:
-    """The keys of two options for one kind of file, quoted for errors: its format, such as
-    ``'file.format'``, and its compression.
-    """
+    """The options for the format and the compression of one kind of file, as errors name them."""
 
     format: str
     compression: str
@@ -66,10 +64,9 @@ def _of_level(level: int) -> OptionKeys:
 def require_format_holds(
     fields: Sequence[DataField], options: TableOptions, keys: OptionKeys = DATA_FILES
 ) -> None:
-    """Raise UnsupportedError if the file format cannot store a column, or lacks the compression.
+    """Raise UnsupportedError if the file format lacks a column type, the compression or its level.
 
-    The format must support the level of the compression, too. ``keys`` names the options in the
-    error.
+    ``keys`` names the options in the error.
     """
     file_format = options.file_format
     if options.file_compression not in CODECS[file_format]:

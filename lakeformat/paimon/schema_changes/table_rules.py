@@ -199,9 +199,7 @@ def _check_files(schema: TableSchema) -> None:
 
 
 def check_external_paths(options: TableOptions) -> None:
-    """Raise InvalidRequestError if ``data-file.external-paths`` or its weights do not fit the
-    strategy.
-    """
+    """Raise InvalidRequestError if the options for external paths contradict each other."""
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
         return

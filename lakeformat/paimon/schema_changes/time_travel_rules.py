@@ -44,7 +44,7 @@ _DEFAULT_MODES = [
     if mode != "from-snapshot-full"
     for option in options
 ]
-"""Each option in ``_OPTIONS``, with the value that ``scan.mode`` has if only this one is set."""
+"""Each option in ``_OPTIONS``, with the scan mode that it chooses if ``scan.mode`` is not set."""
 
 
 @dataclass(frozen=True, slots=True)

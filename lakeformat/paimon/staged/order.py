@@ -70,7 +70,7 @@ def _owners(
     content: str,
     reason: str,
 ) -> Mapping[_Bucket, str]:
-    """Return, for each bucket, the address of the result that has it.
+    """Return each bucket that ``buckets_of`` finds in a result, with the address of the result.
 
     Raise InvalidRequestError if two results have the same bucket. In the error, ``content`` names
     what both have for the bucket, and ``reason`` explains why only one may be published.

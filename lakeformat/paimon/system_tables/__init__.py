@@ -2,8 +2,8 @@
 """System tables show a table's own metadata or rows, such as ``shop.orders$files``.
 
 ``registry.py`` lists the system tables with metadata, each in a module of the same name;
-``row_tables.py`` has the system tables with rows. Times are in UTC. Only the creation times of
-files, and of tags that other engines created, are in the local time of the writer.
+``row_tables.py`` has the system tables with rows. Times are in UTC, with two exceptions: the
+creation times of files, and of tags that other engines created, are in the writer's local time.
 """
 
 from __future__ import annotations

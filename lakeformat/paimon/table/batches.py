@@ -27,7 +27,7 @@ __all__ = ["begin", "stream_table"]
 
 @contextmanager
 def begin(handle: TableHandle) -> Iterator[Position]:
-    """Yield the position of the newest snapshot; for a table without commits, the start.
+    """Yield the position of the newest snapshot; position 0 for a table without commits.
 
     This snapshot and all later ones are kept while the with block runs. Raise InvalidRequestError
     if consumers keep changelogs, but no snapshots (``consumer.changelog-only``).

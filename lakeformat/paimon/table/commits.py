@@ -75,9 +75,10 @@ class TableCommits(TableReads):
 
         If ``commit`` was published before, nothing is written, even if the rows differ. But an
         append table raises InvalidRequestError if the length of ``data`` is known and is not the
-        number of rows of the published commit. Rows of a primary-key table are added to level 0, as
-        with ``write-only``. Where reads skip level 0 (``first-row``, deletion vectors), a
-        compaction makes the rows visible.
+        number of rows of the published commit.
+
+        Rows of a primary-key table are added to level 0, as with ``write-only``. Where reads skip
+        level 0 (``first-row``, deletion vectors), a compaction makes the rows visible.
 
         After a ``LakeError`` nothing was published and no file is left behind, except after
         ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
@@ -157,8 +158,9 @@ class TableCommits(TableReads):
         """Remove the files of messages that will not be committed.
 
         Return the URIs of files that could not be removed. Raise InvalidRequestError if the table
-        refers to one of the files, or if none of the files exists. Call this method only when no
-        commit of the messages is in progress: not right after ``CommitOutcomeUnknownError``.
+        refers to one of the files, or if none of the files exists. Call ``abort`` only if no
+        commit of these messages is in progress. After ``CommitOutcomeUnknownError`` first repeat
+        the commit.
         """
         from lakeformat.paimon.deletion.abort import abort_messages
         from lakeformat.paimon.metadata.commit_message import check_messages
@@ -177,11 +179,11 @@ class TableCommits(TableReads):
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """Return the report of the earlier commit with this identity; None if it is not found.
 
-        The commit may be of any kind. Raise CommitOutcomeUnknownError if it is found on a branch
-        that was renamed or deleted after it was opened. If it is not found, raise
-        CommitUndecidableError if snapshots since its first attempt have expired. Raise
-        InvalidRequestError if a later commit of the same user is found instead, or if the rows of
-        ``commit.replaces`` cannot be removed any more (see ``CommitId``).
+        The commit may be of any kind. Raise CommitOutcomeUnknownError if the commit is found, but
+        the branch was renamed or deleted after this table was opened. Raise CommitUndecidableError
+        if an expired snapshot may have been the commit. Raise InvalidRequestError if a later commit
+        of the same user is found instead, or if the rows of ``commit.replaces`` cannot be removed
+        any more (see ``CommitId``).
         """
         from lakeformat.paimon.commit.earlier_result import find_commit
 
@@ -218,7 +220,7 @@ class TableCommits(TableReads):
         return begin(self._handle)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
-        """Do the same as ``stream_batch``, the new name of this method."""
+        """Do the same as ``stream_batch``; ``remembered`` is its old name."""
         warn("Table.remembered is now Table.stream_batch", DeprecationWarning, stacklevel=2)
         return self.stream_batch(commit)
 

@@ -55,8 +55,9 @@ class TableOrphans(TableReads):
         ``allow_younger=True`` skips this check: pass it only if no writer is active. An old file is
         kept if its writer also wrote a file that is not old enough. The files of the messages
         ``in_use`` and files with unknown names are kept, too. ``external_paths`` also checks
-        external paths, where no other table may keep files. ``on_progress`` is called with every
-        file that is removed or, in a dry run, would be removed.
+        external paths; files of another table in these paths would be removed, too.
+        ``on_progress`` is called with every file that is removed or, in a dry run, would be
+        removed.
 
         InvalidRequestError is raised if the table has no snapshot, tag or changelog, or if there
         are more than 100 orphans with more than ``max_share`` of the table's files or bytes. A dry

@@ -133,7 +133,7 @@ class TablePartitions(TableReads):
 
         A repeated call is harmless. ``actions`` replaces the option ``partition.mark-done-action``:
         ``"success-file"`` writes ``_SUCCESS`` into the directory of the partition,
-        ``"done-partition"`` creates a directory with the name of the partition and ``.done``. A
+        ``"done-partition"`` creates a directory next to it, such as ``dt=2024-01-01.done``. A
         partition without rows raises NotFoundError unless ``allow_empty`` is set.
         """
         from lakeformat.paimon.partitions.mark_done import mark_partitions_done

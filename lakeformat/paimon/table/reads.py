@@ -83,7 +83,7 @@ class TableReads:
         return "has a primary key" if self.schema.primary_keys else None
 
     def contradictions(self, wanted: WantedTable) -> list[str]:
-        """Return a text for each difference between this table and ``wanted``, a new table.
+        """Return a text for each difference between this table and the description ``wanted``.
 
         The primary key, the partition columns and each option are compared only if ``wanted`` sets
         them. Columns outside the keys are not compared.

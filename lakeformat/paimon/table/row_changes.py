@@ -47,9 +47,10 @@ class TableRowChanges(TableReads):
         deletion vectors mark the rows if the table has ``deletion-vectors.enabled``; otherwise the
         files with such rows are rewritten.
 
-        Rows that other writers add during the search are kept. But the search is repeated, and also
-        finds these rows, if another commit changes the same files meanwhile. In a table with a
-        primary key, the search is repeated if another commit changes the same partitions.
+        The search is repeated if another commit changes the same files meanwhile or, in a table
+        with a primary key, the same partitions. A repeated search also finds rows that other
+        writers have added since. Rows that are added after the last search are kept.
+
         ``dry_run`` only counts the rows. Earlier snapshots keep deleted rows until these snapshots
         expire. With ``commit``, a delete that finds no row is published, too, so that a retry finds
         this commit. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and

@@ -108,8 +108,8 @@ class TableUpkeep(TableReads):
         """Return the other program that also compacts the table; None if there is none.
 
         The program is recognised by a recent compaction without the mark of this library, on a
-        table that is not ``write-only``. If both compact, commits of that program conflict, and its
-        job fails.
+        table that is not ``write-only``. If this library compacts, too, commits of that program
+        conflict, and its job fails.
         """
         from lakeformat.paimon.compact.newest_schema import newest_schema
         from lakeformat.paimon.compact.other_compactor import find_other_compactor
@@ -128,9 +128,10 @@ class TableUpkeep(TableReads):
     ) -> RescaleReport:
         """Rewrite partitions with another bucket count, each in a separate overwrite.
 
-        Without ``bucket`` the table option ``bucket`` is used: set the option, then rescale. If the
-        option is -2, pass the argument. The argument does not change the option. Unless the option
-        is -2, writers are refused in the rescaled partitions until you set the option, too.
+        Without ``bucket`` the table option ``bucket`` is used: set the option, then rescale. The
+        argument does not change the option: writers are refused in the rescaled partitions until
+        you set the option to the same number. If the option is -2, pass the argument; then writers
+        are not refused.
         ``where`` and ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows
         added meanwhile are not lost: their partition is written again. Older snapshots remain
         readable. ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as

@@ -92,8 +92,8 @@ def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
     """Create the batch tag on the newest snapshot, or move it there, and return it in a list.
 
     Its name is ``tag.batch.customized-name`` or, by default, contains today's date. A dry run
-    changes nothing. Return an empty list without a snapshot, or if the tag already has the newest
-    one.
+    changes nothing. Return an empty list if the table has no snapshot, or if the tag already has
+    the newest one.
     """
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
@@ -162,8 +162,8 @@ def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]
 def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
     """Return the names of the oldest tags beyond ``tag.num-retained-max``.
 
-    The tags ``coming``, which a dry run would create, are counted, too. The batch tag of today is
-    the newest. Tags at which a branch began are left out.
+    ``coming`` are the due tags that a dry run does not create; they are counted, too. The batch tag
+    of today counts as the newest. Tags at which a branch began are left out.
     """
     most = handle.options.tag_num_retained_max
     if most is None:

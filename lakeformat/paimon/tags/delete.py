@@ -34,9 +34,9 @@ __all__ = ["delete"]
 
 _DELETED = ".deleted-"
 _AT_ONCE = 50
-"""The number of tags that are deleted together, to limit memory: all their files are candidates.
+"""The number of tags that are deleted together. Memory holds the names of all their files.
 
-The remaining snapshots, tags and branches are read once for all of them.
+The remaining snapshots, tags and branches are read once for these tags.
 """
 _NAMED = 3
 _log = logging.getLogger(__name__)
@@ -55,12 +55,13 @@ def delete(
 ) -> DeletionReport:
     """Delete tags, and the files that no snapshot, branch or other tag refers to.
 
-    First, an interrupted deletion is finished. ``force`` also deletes tags in use; files that other
-    snapshots, tags or branches need are kept. Raise InvalidRequestError without ``force`` for a tag
-    in use, and always for a tag without which an expiry could delete files that a rollback
-    restored. Raise NotFoundError without ``missing_ok`` for a missing tag. In the report's reason,
-    ``why`` follows "deleted"; if there is no tag to delete, the reason begins with ``none``. Raise
-    NotFoundError if the table was dropped or created again.
+    First, an interrupted deletion is finished. Raise InvalidRequestError without ``force`` for a
+    tag in use. Even with ``force``, raise it for a tag without which an expiry could delete files
+    that a rollback restored. Raise NotFoundError without ``missing_ok`` for a missing tag, and
+    always if the table was dropped or created again.
+
+    The reason in the report has the text ``why`` after "deleted". If there is no tag to delete, the
+    reason begins with the text ``none`` instead.
     """
     require_allowed(handle, Operation.TAG)
     require_same_table(handle)

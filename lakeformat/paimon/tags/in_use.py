@@ -68,9 +68,9 @@ def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
         branches_text = f"{noun} {', '.join(map(repr, names))}"
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: {branches_text} "
-            f"began at its snapshot {tag.snapshot.id}, and the expiry of other engines keeps the "
+            f"began at its snapshot {tag.snapshot.id}. The expiry of other engines keeps the "
             f"files of a branch only while that tag exists. Delete the {noun} before "
-            f"{doing} the tag, or pass force=True: this library keeps the files of branches"
+            f"{doing} the tag. Or pass force=True if no other engine expires this table"
         )
 
 
@@ -112,10 +112,10 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
 
 
 def is_over(handle: TableHandle, tag: Tag) -> bool:
-    """Return True if no expiry can delete the files that the rollback of the tag has restored.
+    """Return True if a tag is no longer needed to protect the files that a rollback restored.
 
-    This is so once every snapshot and every long-lived changelog from before the rollback has
-    expired.
+    No expiry can delete these files once every snapshot and every long-lived changelog from before
+    the rollback has expired.
     """
     made = tag_made_millis(handle, tag.name)
     oldest = _oldest(handle)

@@ -44,10 +44,10 @@ class Origin:
     def require_kept(self, handle: TableHandle, what: str) -> None:
         """Raise CommitConflictError if the snapshot was deleted, or is being deleted.
 
-        Call this method after writing ``what``, such as a new tag or branch. An expiry announces
-        its snapshots before it looks for new tags and branches. A deletion of a tag deletes the tag
-        file before it looks for new tags and branches. So either the deletion finds the new tag or
-        branch, or this check finds the deletion.
+        Call this method after writing ``what``, such as a new tag or branch. An expiry first
+        announces the snapshots to delete, and then looks for new tags and branches. A deletion of a
+        tag first deletes the tag file, and then looks for new tags and branches. So either the
+        deletion finds the new tag or branch, or this check finds the deletion.
         """
         storage, layout, number = handle.storage, handle.layout, self.snapshot.id
         if self.tag is None:

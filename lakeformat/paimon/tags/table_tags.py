@@ -88,13 +88,13 @@ class TableTags:
     ) -> TagReport:
         """Create a tag of the newest snapshot, or of a chosen snapshot.
 
-        The rows remain readable by the tag's name after the snapshot expires. ``snapshot`` may be
-        one that only a tag keeps; ``tag`` is an existing tag of the snapshot. ``at_or_after``
-        chooses the first snapshot committed at that time or later. ``watermark`` (epoch
-        milliseconds) chooses the first snapshot with this watermark or a later one. ``expire``
-        deletes the tag after the time ``retain`` (``"7 d"``), which defaults to the table option
-        ``tag.default-time-retained``. Raise NotFoundError if there is no such snapshot, and
-        AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
+        The rows remain readable by the tag's name after the snapshot expires. ``snapshot`` chooses
+        by number or position, also if only a tag keeps the snapshot; ``tag`` chooses the snapshot
+        of an existing tag. ``at_or_after`` chooses the first snapshot committed at that time or
+        later. ``watermark`` (epoch milliseconds) chooses the first snapshot with this watermark or
+        a later one. ``expire`` deletes the tag after the time ``retain`` (``"7 d"``), which
+        defaults to the table option ``tag.default-time-retained``. Raise NotFoundError if there is
+        no such snapshot, and AlreadyExistsError if the tag exists, unless ``exist_ok`` is set.
         """
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
@@ -116,8 +116,8 @@ class TableTags:
         The tag gets the retention time ``retain``, which defaults to the table option
         ``tag.default-time-retained``: its earlier retention time is not kept. Files that only the
         old snapshot needed become orphans. Raise NotFoundError if there is no such tag. Raise
-        InvalidRequestError without ``force`` if a branch began at the tag or the tag protects a
-        rollback, and always if this library's expiry needs that tag.
+        InvalidRequestError without ``force`` if a branch began at the tag, or if the tag protects a
+        rollback. Even with ``force``, raise it if this library's expiry needs the tag.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
         return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
@@ -145,7 +145,7 @@ class TableTags:
         without ``force``. If this library's expiry needs that tag, the error is raised even with
         ``force``. A missing tag raises NotFoundError without ``missing_ok``, before any tag is
         deleted. ``on_progress`` is called with each file that is deleted, or planned by a dry run,
-        and the reason. The next deletion removes files that could not be deleted.
+        and the reason. Files that could not be deleted are removed by the next deletion.
         """
         return delete(
             self._handle,

@@ -254,7 +254,7 @@ def _in_order(hashes: Hashes) -> Hashes:
 def _is_among(wanted: Hashes, known: Hashes) -> Mask:
     """Return a mask of the hashes in ``wanted`` that are in ``known``.
 
-    A hash is two words, and ``known`` is sorted by them.
+    Each hash is a pair of integers, and ``known`` is sorted.
     """
     found = np.zeros(len(wanted), np.bool_)
     at = np.searchsorted(known[:, 0], wanted[:, 0])

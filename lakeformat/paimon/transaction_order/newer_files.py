@@ -38,10 +38,11 @@ class NewerFiles:
     kept: frozenset[str]
     """The names of the files that the overwrite keeps."""
     written_again: tuple[tuple[ManifestEntry, ...], ...]
-    """The other files, bucket by bucket and oldest first; some may be in earlier snapshots only.
+    """The files to write again, in one group for each bucket, oldest first.
 
-    With dynamic buckets, the files of a whole partition are one group, because an overwrite can
-    give a key to another bucket.
+    The newest snapshot may lack some of them, because a compaction has replaced them. With dynamic
+    buckets, the files of a whole partition are one group, because an overwrite can give a key to
+    another bucket.
     """
 
     def rows(self, changes: ChangesSince) -> Iterator[pa.RecordBatch]:
@@ -76,8 +77,8 @@ def newer_files(
     """Return the files that other commits added to the partitions ``replaced``, divided into files
     to keep and files to write again.
 
-    ``hidden`` are names of level-0 files that may be kept although some readers skip level 0 until
-    a compaction. If no reader skips level 0, other files of level 0 may be kept, too.
+    Only files that are still on level 0 may be kept. If some readers skip level 0, only the files
+    named in ``hidden`` may be kept; these readers see their rows after a compaction.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
@@ -116,10 +117,10 @@ def _has_hidden_rows(handle: TableHandle) -> bool:
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
     """Return the names of the files of a bucket to keep.
 
-    Each entry has the number of its commit. Without other files in the bucket, all files
-    ``unmerged`` are kept. If there are other files, their rows are written again with sequence
-    number 0. Then the files ``unmerged`` are kept only if all were committed after the other files,
-    and if all their sequence numbers are above 0; otherwise no file is kept.
+    Each entry has the number of its commit. If all files of the bucket are in ``unmerged``, all are
+    kept. Otherwise, the rows of the other files are written again with sequence number 0. Then the
+    files in ``unmerged`` are kept only if all were committed after the other files, and if all
+    their sequence numbers are above 0. If not, no file is kept.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

@@ -50,9 +50,9 @@ def is_transaction_order(
 def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC) -> None:
     """Raise UnsupportedError for a table that cannot be written in transaction order.
 
-    The newest row of a key must replace the older rows, a key must keep its partition, and writers
-    must assign the buckets. ``otherwise`` is the advice in the error, unless the reason has its own
-    advice.
+    A table is supported if the newest row of a key replaces the older rows, a key keeps its
+    partition, and writers assign the buckets. ``otherwise`` is the advice in the error, unless the
+    reason has its own advice.
     """
     options = handle.options
     engine = options.merge_engine

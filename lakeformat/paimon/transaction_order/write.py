@@ -122,9 +122,9 @@ class BatchInOrder:
     earlier: EarlierCommits | None
     can_be_read_again: bool
     given: Sequence[CommitMessage] | None = None
-    """Files with the rows of the batch that other writers have prepared, in place of ``data``.
+    """Files of other writers with the rows of the batch, used in place of ``data``.
 
-    The caller deletes them if the batch is not published.
+    The caller deletes these files if the batch is not published.
     """
     _is_read: bool = False
     _changes: ChangesSince | None = None
@@ -225,8 +225,8 @@ class BatchInOrder:
     def _replaced_by(self, writer: TableWriter) -> Replacement:
         """Return the partitions to replace.
 
-        A partition is replaced even if no row is written to it. This happens if other commits have
-        changed the keys of all rows that the batch has in this partition.
+        A dynamic overwrite replaces the partition of each row of the batch, even if this row is not
+        written because another commit has changed its key.
         """
         if isinstance(self.replaced, Dynamic) and writer.partitions:
             rows = pa.array(writer.partitions, pa.large_binary())

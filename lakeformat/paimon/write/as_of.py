@@ -46,9 +46,9 @@ class WrittenAsOf:
 class NumbersAsOf(SequenceNumbers):
     """Gives all rows of a bucket in one sorted run the same sequence number.
 
-    This number is just above the numbers of an earlier snapshot, plus one for each earlier run. A
-    writer that was opened after that snapshot usually gives its rows higher numbers. The rows of
-    such a writer are then newer, whichever of the two writers commits first.
+    The first run gets the next number after those of an earlier snapshot. Each later run gets one
+    more. A writer that was opened after that snapshot usually gives its rows higher numbers. So its
+    rows are newer, even if it commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

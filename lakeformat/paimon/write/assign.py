@@ -125,8 +125,8 @@ class PartitionNumbers:
     def number(self, partition: bytes, row: int | np.int64) -> int:
         """Return the number of ``partition``, a framed binary row; a new one gets the next number.
 
-        ``row`` is the number of a row in this partition, for errors. Raise InvalidRequestError if
-        rows of this partition are refused.
+        Raise InvalidRequestError if rows of this partition are refused; the error names the row
+        number ``row``.
         """
         number = self._numbers.get(partition)
         if number is None:

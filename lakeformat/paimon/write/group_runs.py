@@ -54,7 +54,7 @@ def group_runs(
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
     """Yield tables with groups of keys, in key order; each key has one group, with all its rows.
 
-    A table can also have rows that are in none of its groups; a later table has them again.
+    A table can have rows outside of its groups. These rows are in a group of a later table.
 
     Each run must be in merge order, and all its rows must be newer than the rows of earlier runs.
     """

@@ -64,8 +64,8 @@ class InputColumns:
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """Return a batch with exactly the table's columns.
 
-        Another ``InputColumns`` of the same table has already checked the batch. It is checked and
-        converted again only if its columns differ from those of the table.
+        Use this method for a batch that another ``InputColumns`` of the same table has checked. The
+        batch is checked and converted again only if its columns differ from those of the table.
         """
         if _in_full(batch.schema).equals(self._schema):
             return batch

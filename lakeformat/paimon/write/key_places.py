@@ -23,10 +23,10 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class DeletedKeys:
-    """Keys that are deleted in a partition whose files still have the deletion.
+    """Deleted keys whose DELETE row is still in the files of a partition.
 
-    A key that returns must get the bucket of its deletion. Otherwise two buckets compact the
-    deletion and the new row at different times, and the changelog can have them in the wrong order.
+    A new row of the key in this partition must get the bucket of the DELETE row. Otherwise the two
+    rows are compacted at different times, and the changelog can have them in the wrong order.
     """
 
     keys: Positions

@@ -56,9 +56,9 @@ class Placement(Protocol):
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
-        """Return the messages, with the index files that were written for their buckets.
+        """Return the messages, and add the index files that were written for their buckets.
 
-        ``empty`` returns a message without files, for a bucket that has index files only.
+        If a bucket has new index files but no message, ``empty`` makes one.
         """
         ...
 

@@ -33,7 +33,8 @@ class RowKinds:
         inserts.
 
         If the table option ``rowkind.field`` is set, kinds are read from the column that it names.
-        Raise InvalidRequestError if ``given`` is set, too, or if the table has no such column.
+        Raise InvalidRequestError if both the option and ``given`` are set, or if the option names a
+        column that the table does not have.
         """
         columns = set(schema.column_names)
         self._field = schema.table_options.row_kind_field

@@ -61,11 +61,11 @@ class TableWriter:
     ) -> None:
         """Open a writer at the newest snapshot.
 
-        ``replaces``: the messages are for an overwrite, of the partitions ``within`` if given. An
-        overwrite starts at sequence number 0 and writes no changelog. ``is_committed_here``: the
-        caller commits the messages itself, at once. ``find_keys``: looks up keys that may change
-        partitions. ``as_of``: the rows of a primary-key table count as written at an earlier
-        snapshot, and newer rows of their keys are kept.
+        ``replaces``: the messages are for an overwrite of the partitions ``within``, or of the
+        whole table. An overwrite starts at sequence number 0 and writes no changelog.
+        ``is_committed_here``: the caller commits the messages itself, at once. ``find_keys``: looks
+        up keys that may change partitions. ``as_of``: the rows of a primary-key table count as
+        written at an earlier snapshot, and newer rows of their keys are kept.
         """
         require_writable(handle)
         if (schema := keeping_instants(handle.schema)) is not handle.schema:
@@ -135,7 +135,8 @@ class TableWriter:
     def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
         """Add rows of the table's own files, with their kinds; rows have all columns of the table.
 
-        ``is_newer``: add the rows even if ``as_of`` leaves out their keys.
+        Rows whose key another commit has changed since ``as_of`` are left out. ``is_newer``: all
+        rows are added.
         """
         self._require_unfinished()
         with self._leaving_nothing(), self._reading_base():
@@ -167,7 +168,7 @@ class TableWriter:
     def abort(self) -> None:
         """Delete the files of this writer.
 
-        Call this method only if no commit of these files may have been published.
+        Do not call this method if a commit may have published these files.
         """
         self._is_finished = True
         self._buckets.abort()
@@ -238,9 +239,9 @@ class TableWriter:
             raise InvalidRequestError("this writer is finished; create a new writer for more rows")
 
     def _reading_base(self) -> AbstractContextManager[None]:
-        """Return a context manager that raises BucketsChangedError if the base snapshot expires.
+        """Return a context manager for code that reads buckets from the base snapshot.
 
-        Its block reads the buckets of this snapshot.
+        If the code cannot read the snapshot because it has expired, raise BucketsChangedError.
         """
         if self._base is None:
             return nullcontext()

@@ -49,9 +49,11 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
     """Read the published table with each installed Iceberg reader, and compare all rows.
 
     The expected rows are those of the published files; this library reads them without the Iceberg
-    metadata. The names of the files in the metadata are compared, too. Nothing is changed. Memory
-    grows by 32 bytes for each row of the table. Raise ``InvalidRequestError`` if the table is not
-    published, and ``NotFoundError`` if the table no longer has the published snapshot.
+    metadata. The data files that the metadata names are also compared with the published files.
+    Nothing is changed. Memory grows by 32 bytes for each row of the table.
+
+    Raise ``InvalidRequestError`` if the table is not published, and ``NotFoundError`` if the table
+    no longer has the published snapshot.
     """
     handle = with_newest_schema(require_published_table(table))
     newest = versions_of(handle).shown()
@@ -73,7 +75,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
 
 
 def _with_external_roots(newest: LoadedMetadata, handle: TableHandle) -> LoadedMetadata:
-    """Return the metadata with which readers also reach the external files of the table."""
+    """Return the metadata; the table's external paths are added to the locations of its files."""
     places = newest.places
     every = (*places.external_roots.locations, *handle.external_roots.locations)
     return replace(newest, places=replace(places, external_roots=ExternalRoots(every)))

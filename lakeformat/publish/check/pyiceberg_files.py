@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets PyIceberg read a table through the storage of its catalog, with the same credentials."""
+"""Lets PyIceberg read a table with the storage client and the credentials of this library."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def follow(
     Return False if the catalog already points to it, or if no metadata is published. Raise
     ``AlreadyExistsError`` if the catalog has another table with the same name. Raise
     ``CommitConflictError`` if other programs changed the entry in each attempt, and
-    ``CommitOutcomeUnknownError`` if an attempt got no answer and no later one shows its outcome.
-    ``table`` is the table as an argument of a command, for errors.
+    ``CommitOutcomeUnknownError`` if the outcome of an attempt remains unknown. ``table`` names the
+    table in the command that an error advises.
     """
     lost: CommitOutcomeUnknownError | None = None
     is_changed = False

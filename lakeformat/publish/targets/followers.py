@@ -21,7 +21,7 @@ class Followers:
     """Moves every entry of a table to the newest metadata, and records the names of moved
     entries.
 
-    ``table`` is the table as an argument of a command, for errors.
+    ``table`` names the table in the command that an error advises.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ def entries_of(handle: TableHandle, targets: Targets | None) -> tuple[CatalogEnt
         return targets.entries(handle)
     if wanted_catalogs(handle):
         raise InvalidRequestError(
-            f"{handle.uri} is published in a catalog: open it with open_table or a catalog"
+            f"{handle.uri} is published in a catalog, but was opened without a connection to a "
+            "catalog: open it with open_table or a catalog"
         )
     return ()
 

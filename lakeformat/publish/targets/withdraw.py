@@ -2,8 +2,8 @@
 """The parts of a published table outside of its directory, and their removal.
 
 These parts are found before a table is dropped or renamed, and removed afterwards. They are kept if
-another process creates and publishes a table with the old name in the meantime: its publication
-continues the directory and the entries.
+another process creates and publishes a table with the old name in the meantime, because the new
+table uses the same directory and entries.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Withdrawal:
                 self._remove(entry)
             except LakeError as reason:
                 _log.warning(
-                    "the entry of %s could not be removed: %s It names a table that does not "
+                    "the entry of %s could not be removed: %s The table of this entry does not "
                     "exist any more: drop the entry in the catalog",
                     *(entry.name, sentence(reason)),
                 )
@@ -89,7 +89,8 @@ class Withdrawal:
     def _belongs_to_a_new_table(self) -> bool:
         """Return True if a new table with the old name has published metadata in the warehouse.
 
-        A table with its own directory of metadata has another UUID, which ``_remove`` compares.
+        Return False if the metadata is in the table's own directory. Then a new table has another
+        UUID, so ``_remove`` keeps its entries.
         """
         if self.versions is None or not table_exists(self.table.storage, self.table.layout):
             return False
@@ -125,10 +126,10 @@ def withdrawal_of(
 
     ``moved`` is the table under its new name if its directory is already renamed.
 
-    Return None if there is neither, or if no metadata is published. Raise ``UnsupportedError`` if
-    the options name a warehouse directory or database that cannot be used. Raise
-    ``InvalidRequestError`` for metadata of another program, and if the options name catalogs, but
-    ``targets`` is None.
+    Return None if there is nothing to remove, or if no metadata is published. Raise
+    ``UnsupportedError`` if the options name a warehouse directory or database that cannot be used.
+    Raise ``InvalidRequestError`` for metadata of another program, and if the options name catalogs,
+    but ``targets`` is None.
     """
     is_at_table = handle.options.iceberg_is_at_table
     versions = versions_of(moved if moved is not None and is_at_table else handle)

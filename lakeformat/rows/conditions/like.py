@@ -16,7 +16,7 @@ __all__ = ["like_regex", "prefix_tests", "require_pattern"]
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 _SURELY_SHORT = 10_000
-"""A length of patterns that Arrow can search for; longer patterns may have too many wildcards."""
+"""Arrow can search for any pattern up to this length; a longer one may have too many wildcards."""
 
 
 def require_pattern(pattern: str, escape: str) -> None:
@@ -30,7 +30,7 @@ def require_pattern(pattern: str, escape: str) -> None:
         pc.match_substring_regex(pa.array([""]), like_regex(pattern, escape))
     except pa.ArrowInvalid:
         raise InvalidRequestError(
-            f"LIKE '{pattern[:40]}…' has {len(pattern)} characters, which are too many with so "
+            f"LIKE '{pattern[:40]}…' has {len(pattern)} characters, too many for a pattern with so "
             "many wildcards: write a shorter pattern"
         ) from None
 

@@ -139,8 +139,8 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 def _largest_decimal(data_type: AtomicType) -> Decimal:
     """Return the largest value that a decimal column may contain.
 
-    A column of at most 18 digits is stored in 64 bits. A sum in it may have more digits than its
-    precision.
+    A column with a precision of at most 18 is stored in 64 bits. Its largest value is that of 64
+    bits, because a sum in it may have more digits than its precision.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1

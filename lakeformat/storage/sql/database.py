@@ -50,8 +50,8 @@ class SqlDatabase:
         return not self.is_sqlite or os.path.exists(self.address.url.database or "")
 
     def prepare(self, prepare: Callable[[], None]) -> None:
-        """Run ``prepare`` once: now, or at the first use after the file of a SQLite database
-        exists.
+        """Run ``prepare`` once: now if the database exists, else at the first use after its file
+        was created.
         """
         self._prepare = prepare
         if self.exists:
@@ -139,7 +139,7 @@ class SqlDatabase:
         first = "" if has_directory else "create the directory of the file; then "
         raise NotFoundError(
             f"cannot {doing} in the metastore {self.address}: this file does not exist. Correct "
-            f"the path in the uri; for a new metastore, {first}create_database('shop') creates the "
+            f"the path in the uri. For a new metastore, {first}create_database('shop') creates the "
             "file"
         )
 

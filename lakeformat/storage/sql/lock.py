@@ -4,8 +4,8 @@
 Java deletes a row that is older than ``expire_time_seconds`` of the row, and inserts a new one. It
 stores no owner, never renews, and treats every SQL error as contention. This library differs:
 
-- A row's ``acquired_at``, in UTC by the database's clock, has a random part: it is the token of
-  its owner, and only the owner of a token renews or releases it.
+- ``acquired_at`` of a row is a UTC time of the database's clock with random digits. It is the
+  token of the owner: only the owner renews or releases the row.
 - A thread renews the row while the lock is held. ``require_time`` renews it once more right
   before a publication, so a paused holder learns there that a successor has the lock.
 - Only an existing row is contention; any other error of the database is raised at once.
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""The number of renewals in the time for which a holder trusts its lock without another check."""
+"""The number of renewals in half of the lease."""
 
 
 def elapsed_seconds() -> float:
@@ -202,7 +202,7 @@ class LeasedRow:
         """Stop renewing the row, and leave it in the database until it expires.
 
         A write under the lock may still arrive until then. After this, call only ``release``, which
-        deletes nothing.
+        then keeps the row.
         """
         self._released.set()
         with self._guard:
@@ -300,10 +300,7 @@ class LeasedRow:
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Trust the lock for half of the lease.
-
-        The time counts from ``sent``, which is before the request was sent.
-        """
+        """Trust the lock for half of the lease, counted from ``sent``, before the request."""
         self._deadline = sent + self._settings.lease_seconds / 2
 
     def _keep_renewing(self, released: threading.Event) -> None:

@@ -125,14 +125,16 @@ class ConsumersOfTable:
         """Return the ids of the snapshots that consumers have not read yet.
 
         The snapshot at the position of a consumer is included, because the next changes are
-        computed as the difference to that snapshot. Consumers whose next snapshot has expired,
-        those of ``removed_branches``, and those in ``without``, are ignored.
+        computed as the difference to that snapshot.
+
+        Three kinds of consumers are ignored: those in ``without``, those of ``removed_branches``,
+        and those whose next snapshot has expired.
         """
         return {each for group in self.groups() for each in group.unread(without, removed_branches)}
 
 
 def read_all_rows(consumer_id: str, head: Position) -> str:
-    """Return the advice to read all rows at ``head`` once, and from then on only later changes."""
+    """Return the advice to read all rows at ``head``, and after that only the later changes."""
     return (
         f"Read all rows once, and the changes after them: at = table.position('{head}'); "
         f"table.scan(snapshot=at); table.consumers.set({consumer_id!r}, after=at)"

@@ -44,8 +44,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
         Pass either ``after`` or ``next_snapshot``. ``after`` is the position up to which the
         consumer has read. ``next_snapshot`` is the number of the snapshot that the consumer reads
-        next: in Paimon the snapshot id, in Iceberg the sequence number. The expiry then keeps that
-        snapshot and all later ones; an expiry by another program keeps them only in Paimon tables.
+        next: in Paimon the snapshot id, in Iceberg the sequence number.
+
+        An expiry by this library keeps the next snapshot and all later ones. An expiry by another
+        program keeps them only in Paimon tables.
 
         ``InvalidRequestError`` is raised if the snapshot to read next has expired, if it is not in
         the history of the branch, or if a rollback has removed the snapshot of ``after``. If the
@@ -73,10 +75,10 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
             raise
 
     def set_rewound(self, consumer_id: str, *, upto: Position) -> Position:
-        """Set a consumer whose reader must read all rows of the snapshot at ``upto``, as after a
-        rollback; return the stored position.
+        """Store ``upto`` as a rewound position of the consumer, and return the stored position.
 
-        ``since`` reports this position as rewound until ``set`` moves the consumer. Until then the
+        As after a rollback, the reader must then read all rows of the snapshot at ``upto``.
+        ``since`` reports the position as rewound until ``set`` moves the consumer. Until then the
         expiry keeps the snapshot at ``upto`` and all later ones.
         """
         read = replace(upto, identity=OF_NO_SNAPSHOT)
@@ -140,9 +142,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
     @abstractmethod
     def _rewound(self, consumer_id: str, read: Position) -> PlaceT:
-        """Return the progress to store for the position ``read``, which has no identity of a
-        snapshot.
-        """
+        """Return the progress to store for a position whose identity belongs to no snapshot."""
 
     @abstractmethod
     def _available(
@@ -158,6 +158,6 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def _require_kept(self, consumer_id: str, place: PlaceT) -> None:
         """Raise a ``LakeError`` if the snapshots that the consumer needs have expired.
 
-        Snapshots may expire before the file of the consumer is written. Paimon raises
-        ``CommitConflictError``, the other formats raise ``InvalidRequestError``.
+        This happens if snapshots expire while the consumer is being set. Paimon tables raise
+        ``CommitConflictError``; tables of other formats raise ``InvalidRequestError``.
         """

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The score of a table, from 0 (worst) to 100 (best).
 
-For each partition, its files that a compaction would still rewrite are counted: N files with S
-bytes and R rows. ``deletes`` is the number of deletes that a read must merge: delete rows, or keys
-of equality deletes. ``hidden`` is the number of rows that deletion vectors or position deletes mark
-as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
+For each partition, N is the number of files that a compaction would still rewrite. These files have
+S bytes and R rows. ``deletes`` is the number of deletes that a read must merge: delete rows, or
+keys of equality deletes. ``hidden`` is the number of rows that deletion vectors or position deletes
+mark as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 
     f             = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
     small_files   = ceil(40 - 40 * f * (1 - norm(S / N, enough bytes)))
     rows_to_merge = ceil(40 - 40 * f * norm(deletes / R, 0.1))
     hidden_rows   = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-``Pending`` has the values of ``enough files`` and ``enough bytes``. In Mixed tables, an option
-replaces the 0.1, and 0.2 is twice that value. Each part is averaged over the partitions and rounded
-up. The sum of the parts is 100 if no file must be rewritten.
+``Pending`` has the values of ``enough files`` and ``enough bytes``. In Mixed tables, the value of
+an option is used instead of 0.1, and twice that value instead of 0.2. Each part is averaged over
+the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
 
-Points are subtracted for history that should have been deleted. ``u`` is the largest of three
-shares of such history: in all snapshots, in all changelogs, and in all bytes.
+Points are subtracted for history that should have been deleted. Such history has a share of the
+snapshots, a share of the changelogs, and a share of the bytes. ``u`` is the largest of them.
 
     history = -ceil(20 * u)
 

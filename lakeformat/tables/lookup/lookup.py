@@ -101,8 +101,8 @@ class Lookup:
 
     @property
     def scans(self) -> int:
-        """The number of scans of the table so far: at most one for each call of ``get_many``, and
-        a second one if the snapshot has expired.
+        """The number of scans of the table so far. A call of ``get_many`` makes at most one scan,
+        or two if the snapshot has expired.
         """
         return self._scans
 
@@ -143,7 +143,8 @@ class Lookup:
     def _look_for_newest(self, *, is_due: bool = False) -> bool:
         """Switch to the newest snapshot, and return True if the snapshot has changed.
 
-        The snapshot is looked up by the first call, after ``reload_seconds``, and with ``is_due``.
+        The first call looks for the newest snapshot. A later call looks only with ``is_due``, or if
+        ``reload_seconds`` have passed; else it returns False.
         """
         now = self._environment.now_millis()
         age = now - self._looked_millis

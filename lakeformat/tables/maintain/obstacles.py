@@ -43,12 +43,12 @@ def find_obstacles(
     holders: Mapping[str, Reason],
     reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
-    """Return the remaining problems, but not those that a failed step or a stalled consumer
-    explains.
+    """Return the remaining problems of a table.
 
-    The order is: failed steps, work that a step has left, stalled consumers, then ``reasons``, the
-    problems in the health report. ``holders`` has the problem of each stalled consumer, by the name
-    that texts of problems use, such as ``consumer 'x'``.
+    The order is: failed steps, work that a step has left, stalled consumers, and last ``reasons``,
+    the problems in the health report. A problem is left out if a failed step or a stalled consumer
+    explains it. ``holders`` has the problem of each stalled consumer. Its keys, such as
+    ``consumer 'x'``, are the names of the consumers in the texts of problems.
     """
     errors = [str(step.error) for step in steps if step.error is not None]
     stalled = [each for each in holders.values() if not any(e in each.finding for e in errors)]

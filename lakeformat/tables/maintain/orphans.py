@@ -76,7 +76,8 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
     """Return a clause about the orphan files that are too young to be removed.
 
-    If the newest commit set the age limit, add the command that removes the files.
+    If the files are kept because of the newest commit, the clause ends with the command that
+    removes them.
     """
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:

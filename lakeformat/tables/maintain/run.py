@@ -85,7 +85,10 @@ class StepRunner(Generic[T]):
 
 
 def failed_step(name: str, error: LakeError) -> StepReport:
-    """Return the report of a failed step; for a compaction, with the work that was completed."""
+    """Return the report of a failed step.
+
+    The report of a failed compaction has the work that was completed before the failure.
+    """
     said = f"{type(error).__name__}: {error}"
     failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
     if name == COMPACT and isinstance(error.report, CompactSummary):

@@ -23,7 +23,7 @@ _TIMES = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 class RowCondition:
     """A count of the rows that do not meet a condition.
 
-    A row passes if the condition is unknown, for example because of a null, as in a SQL CHECK.
+    If the result of the condition is unknown because of a null, the row passes, as in a SQL CHECK.
     """
 
     name: str

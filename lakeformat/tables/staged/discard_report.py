@@ -25,8 +25,8 @@ class DiscardReport(Report):
     dry_run: bool
     created_millis: int
     files: int
-    """The number of new files, as in ``StagedResult``: a discard also deletes the changelog and
-    index files of a Paimon table, which are not counted.
+    """The number of files of the result. The changelog and index files of a Paimon table are
+    deleted, too, but not counted.
     """
     bytes: int
     """The total size of the counted files in bytes."""

@@ -98,8 +98,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
 
         Without ``commit`` the commit identity is derived from the names of the results. A repeated
         call publishes nothing, and returns the report of the first call. A missing result raises
-        ``NotFoundError`` if no earlier call is found, for example because the snapshot of that call
-        has expired. A result whose discard has begun raises ``InvalidRequestError``.
+        ``NotFoundError`` if the first call is not found, for example because its snapshot has
+        expired. A result whose discard has begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -165,12 +165,11 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     def _find_elsewhere(
         self, messages: Sequence[MessageT]
     ) -> Callable[[Sequence[MessageT]], str | None]:
-        """Return a function that finds the reason why a discard must keep the files of some
-        messages.
+        """Return a function that takes some of ``messages``, and returns the reason why a discard
+        must keep their files.
 
-        The argument of the function is a part of ``messages``; the result is None if there is no
-        reason. The function also knows the files that other branches, tags and changelogs need,
-        unlike ``_where_published``.
+        The reason is that another branch, a tag or a changelog needs a file. If there is no reason,
+        the function returns None.
         """
         return lambda _: None
 

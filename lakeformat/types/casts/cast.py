@@ -21,7 +21,9 @@ _REACH_OF_NANOSECONDS = (
     "a timestamp with more than six digits is held in 64 bits of nanoseconds, which range "
     "from 1677-09-21 to 2262-04-11; give the column at most six digits"
 )
-"""Java stores milliseconds and nanoseconds separately, so Java's range is larger."""
+"""The reason for refusing a timestamp out of range. Java has a larger range, because it stores
+milliseconds and nanoseconds separately.
+"""
 
 
 def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
@@ -74,7 +76,7 @@ def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 def _text_of(value: pa.Array) -> str:
     """Return the single element of ``value`` as Arrow prints it.
 
-    Java would cut years to four digits, and so hide the reason of an error.
+    Java prints years with four digits only, so its text would hide a year out of range.
     """
     try:
         return str(value.cast(pa.string())[0])

@@ -48,7 +48,7 @@ _EXACT_DIGITS = {T.FLOAT: 6, T.DOUBLE: 15}
 """The number of decimal digits that each type holds exactly."""
 _LONGER = {(T.CHAR, T.VARCHAR), (T.BINARY, T.VARBINARY)}
 _PADDED = {T.CHAR, T.BINARY}
-"""A longer type pads the values, which can change their order or make two of them equal."""
+"""Types with padded values. More padding can change the order of values or make two equal."""
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:

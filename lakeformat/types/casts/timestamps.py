@@ -90,8 +90,8 @@ def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tu
     """Return ``counts`` truncated to a precision, and the number of the result's units in a
     millisecond. ``per_milli`` is the number of units of ``counts`` in a millisecond.
 
-    As in Java, counts are rounded down. For a precision below 3 they are rounded down to
-    milliseconds, and from there towards 1970.
+    As in Java, counts are rounded down. For a precision below 3 they are rounded down only to
+    milliseconds; the milliseconds are then rounded towards 1970.
     """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1

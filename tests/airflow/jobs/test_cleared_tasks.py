@@ -589,7 +589,7 @@ def test_with_a_checkpoint_the_files_decide(source, orders, context, tmp_path):
     day = source(1)
     land(day, **seen).execute(context)
     assert land(day, **seen).execute(cleared(context))["skipped"]
-    with pytest.raises(LakeArgumentError, match="leave out 'on_clear' with 'checkpoint'"):
+    with pytest.raises(LakeArgumentError, match="'on_clear' has no effect with 'checkpoint'"):
         land(day, **seen, on_clear="force")
     with pytest.raises(AirflowFailException, match=r"day\.csv has changed since it was ingested"):
         land(source(2, 3), **seen).execute(cleared(context))

@@ -298,7 +298,7 @@ def test_a_triggerer_elsewhere_sends_the_task_back_to_wait_in_its_slot(orders, m
 
     assert event["status"] == "elsewhere"
     assert result["job"] == "health"
-    assert "the triggerer cannot see its process" in caplog.text
+    assert "the triggerer cannot see the task's process" in caplog.text
 
 
 def test_a_worker_elsewhere_does_the_work_again_in_its_slot(held, tmp_path, warehouse, caplog):

@@ -223,7 +223,7 @@ def test_a_table_is_published_after_a_change_of_fields_with_one_full_name(reques
     table.write(pa.table({"id": one, "a.b": one, "a": pa.array([{"b": 1}])}))
     object.__setattr__(table._handle, "environment", uuids(7))
     catalog, on = catalog_of(table), lake.set_option(STORAGE, "table-location")
-    named = r"'a\.b' and 'a' both have a field.*If the table has rows, overwrite"
+    named = r"'a\.b' and 'a' both have a field.*If the table has rows, rewrite"
     with pytest.raises(lake.UnsupportedError, match=named):
         catalog.alter_table("shop.orders", on)
     catalog.alter_table("shop.orders", change)

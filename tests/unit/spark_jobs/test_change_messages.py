@@ -274,7 +274,7 @@ def test_columns_that_differ_only_in_case_may_arrive_together(catalog, stock, in
 
 
 def test_messages_without_a_key_leave_no_column_behind(catalog, stock, ingest):
-    with pytest.raises(lake.InvalidRequestError, match=r"'sku' .* Their columns are SKU, Pieces"):
+    with pytest.raises(lake.InvalidRequestError, match=r"'sku' .* have the columns SKU, Pieces"):
         ingest("maxwell", maxwell("insert", {"SKU": "pear", "Pieces": 1}))
     assert catalog.table("shop.stock").schema == stock.schema
 

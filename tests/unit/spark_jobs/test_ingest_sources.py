@@ -430,7 +430,7 @@ def test_a_skipped_overwrite_is_warned_of(catalog, source, follow, caplog):
     source.truncate()
     follow()
     assert rows(catalog) == [("fig", 1), ("plum", 1)]
-    assert "remove and add (snapshots: 3;" in caplog.text
+    assert "overwrites of the source, in snapshots 3," in caplog.text
 
 
 def test_an_overwrite_that_is_read_is_not_warned_of(catalog, follow, caplog):
@@ -740,7 +740,7 @@ def test_deletes_of_a_source_with_a_sequence_are_refused(catalog, follow, produc
     source.delete("sku = 'pear'")
     source.compact()
     with pytest.raises(
-        lake.UnsupportedError, match=r"deleted the row of the key.*Nothing was written; set"
+        lake.UnsupportedError, match=r"deleted the row of the key.*Nothing was written. Set"
     ):
         follow()
     assert rows(catalog) == [("pear", 11)]

@@ -188,7 +188,7 @@ def test_a_table_that_is_dropped_once_its_copy_is_complete_is_named(storage):
         before(storage, "list", "old", lambda: storage.delete_directory("old"))
 
     before(storage, "create", "new/schema/schema-1", drop)
-    with pytest.raises(NotFoundError, match=r"or a drop of the old .* drop the new one, too"):
+    with pytest.raises(NotFoundError, match=r"or a drop of the old .* drop the new table, too"):
         move(storage)
     move(storage)
     assert storage.files() == MOVED

@@ -30,7 +30,7 @@ class Merged:
     changelog: pa.Table
     """Changelog rows, in key order."""
     superseded: Positions | None = None
-    """The indexes, in the rows before the merge, of rows of higher levels that are replaced.
+    """The rows of higher levels that the merge replaces, as indexes into the unmerged rows.
 
     None if the merge never replaces such rows.
     """

@@ -76,8 +76,8 @@ def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> K
     """Return the groups without the deletes that ``ignore-delete`` drops, and without keys that
     have no other row.
 
-    Only for the engines ``deduplicate`` and ``first-row``; the groups of other engines are
-    unchanged.
+    The groups are unchanged if ``ignore-delete`` is not set. They are also unchanged for engines
+    other than ``deduplicate`` and ``first-row``.
     """
     if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
         return without(groups, meeting_retracts(rows, groups))

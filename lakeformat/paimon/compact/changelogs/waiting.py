@@ -19,7 +19,7 @@ _INPUT, _LOOKUP, _FULL = "input", "lookup", "full-compaction"
 
 
 def level_without_changelog(options: TableOptions, levels: Collection[int]) -> int:
-    """Return the highest level whose rows the changelog may not contain yet.
+    """Return the highest level that may have rows which are not yet in the changelog.
 
     ``levels`` are the levels of the existing files. The producer must be ``lookup`` or
     ``full-compaction``.
@@ -30,10 +30,10 @@ def level_without_changelog(options: TableOptions, levels: Collection[int]) -> i
 
 
 def check_change_of_producer(before: TableHandle, after: TableHandle) -> None:
-    """Raise InvalidRequestError if no changelog would ever contain some rows of the table.
+    """Raise InvalidRequestError if rows of the table would never be in a changelog.
 
-    These rows wait for a compaction that writes the changelog of the old producer, and the new
-    producer writes none for them.
+    A compaction with the old producer has not written their changelog yet, and with the new
+    producer it would never be written.
     """
     old, new = changelog_producer(before), changelog_producer(after)
     only_postponed = (old, new) == (_INPUT, NO_PRODUCER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the rows of a partition, or of some of its buckets, with another number of buckets."""
+"""Writes the rows of a partition, or of some of its buckets, to another number of buckets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Part:
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """All old and new bucket numbers of a part leave ``remainder`` when divided by this number."""
+    """Each old and new bucket number of the part, modulo this number, is ``remainder``."""
     remainder: int
 
     @property
@@ -52,11 +52,10 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    ``before`` are the bucket counts of the partition now, ``count`` is the new one. The result is
-    the greatest common divisor of these numbers. The old and the new bucket number of a row have
-    the same remainder when divided by it.
-
-    This holds only for buckets by primary key; for other tables the result is 1.
+    ``before`` are the bucket counts of the partition now, ``count`` is the new one. For tables
+    with a primary key, the result is the greatest common divisor of these numbers: divided by it,
+    the old and the new bucket number of a row have the same remainder. For other tables, the result
+    is 1.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
@@ -142,7 +141,7 @@ class Rewriting:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
                     f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows that "
-                    "are not in the bucket of their keys: some belong to bucket "
-                    f"{message.bucket} of the {self.count} new buckets. Rescale with "
-                    "executor='serial', which accepts such rows"
+                    "are not in the bucket of their keys, for example rows of the new bucket "
+                    f"{message.bucket} (of {self.count}). Rescale with executor='serial', which "
+                    "accepts such rows"
                 )

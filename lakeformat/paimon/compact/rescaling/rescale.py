@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rewrites partitions with another number of buckets, each by one OVERWRITE.
+"""Gives partitions another number of buckets, and rewrites each partition by one OVERWRITE.
 
 The merged rows of a partition are written with the new number of buckets and replace the partition.
 If another commit changes the partition meanwhile, the partition is planned again. Older snapshots
@@ -59,7 +59,7 @@ def rescale(
     dry_run: bool = False,
     executor: str | Executor | None = None,
 ) -> RescaleReport:
-    """Rewrite partitions with ``bucket`` buckets; None stands for the table option ``bucket``.
+    """Rewrite partitions so that each has ``bucket`` buckets; None for the table option ``bucket``.
 
     ``executor=None`` does the work in this thread. Raise UnsupportedError for a table that cannot
     be rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that

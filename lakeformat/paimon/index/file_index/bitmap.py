@@ -59,8 +59,8 @@ def encode_bitmap_index(
 ) -> bytes:
     """Return the index of a column; ``block_size`` is the size of a block of version 2, in bytes.
 
-    Raise UnsupportedError for a type without this index. Raise InvalidRequestError for a version
-    other than 1 and 2, or if the bitmaps take more than 2 GiB.
+    Raise UnsupportedError if the index does not support the data type. Raise InvalidRequestError
+    for a version other than 1 and 2, or if the bitmaps take more than 2 GiB.
     """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
@@ -89,10 +89,10 @@ def encode_bitmap_index(
 
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
-    """Read the index of a column of ``data_type``, of either version; ``source`` is for errors.
+    """Read the index of a column, of version 1 or 2; ``source`` names the index in errors.
 
-    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
-    type without this index.
+    Raise CorruptTableError for a damaged index or an unknown version. Raise UnsupportedError if the
+    index does not support the data type.
     """
     data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)

@@ -78,8 +78,9 @@ class BloomFilterWriter:
     ) -> None:
         """Create an empty filter for ``items`` values with a false-positive rate between 0 and 1.
 
-        Raise UnsupportedError for a type without this index. Raise InvalidRequestError for less
-        than one item, for another rate, or for a filter of more than 2**31 - 8 bits.
+        Raise UnsupportedError if the filter does not support the data type. Raise
+        InvalidRequestError for less than one item, for a rate outside of this range, or if the
+        filter needs more than 2**31 - 8 bits.
         """
         self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
         bit_count, self._hash_count = _size(items, false_positives)
@@ -97,10 +98,10 @@ class BloomFilterWriter:
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
-    """Read the filter of a column of ``data_type``; ``source`` is for errors.
+    """Read the filter of a column of ``data_type``; ``source`` names the filter in errors.
 
-    Raise CorruptTableError for a damaged filter, and UnsupportedError for a type without this
-    index.
+    Raise CorruptTableError for a damaged filter, and UnsupportedError if the filter does not
+    support the data type.
     """
     data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)

@@ -43,8 +43,8 @@ _MOST_SLICES = 64
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
     """Return the index of a column.
 
-    Raise UnsupportedError for a type without this index, for a decimal of more than 64 bits, and
-    for the lowest BIGINT, whose absolute value needs more than 63 bits.
+    Raise UnsupportedError for a data type that the index does not support, for a decimal of more
+    than 64 bits, and for the lowest BIGINT, whose absolute value needs more than 63 bits.
     """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)
@@ -62,10 +62,10 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
-    """Read the index of a column of ``data_type``; ``source`` is for errors.
+    """Read the index of a column of ``data_type``; ``source`` names the index in errors.
 
-    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
-    type without this index.
+    Raise CorruptTableError for a damaged index or an unknown version. Raise UnsupportedError if the
+    index does not support the data type.
     """
     data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)

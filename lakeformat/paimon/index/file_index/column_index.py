@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens an index of a column by its index type, and declares the questions that it can answer."""
+"""Opens an index of a column by its index type, and declares the comparisons that it supports."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class IndexType(StrEnum):
 class RowIndex(Protocol):
     """Finds the rows with a given value, by their positions in the data file.
 
-    A null equals no value. For timestamps finer than microseconds, the result may have more rows:
-    check the predicate again. A value that the type of the column cannot hold exactly raises
-    InvalidRequestError.
+    A null equals no value. For timestamps finer than microseconds, the result can include rows that
+    do not match: check the predicate again. A value that the type of the column cannot hold exactly
+    raises InvalidRequestError.
     """
 
     def equal_to(self, value: object) -> BitMap: ...
@@ -83,11 +83,12 @@ ColumnIndex = BloomFilter | RowIndex | EmptyIndex
 def open_column_index(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """Open one index of a file index, given its bytes ``body``; None for an unknown index type.
+    """Open one index of a file index; return None for an unknown index type.
 
-    ``body=None`` stands for a column of only nulls. ``data_type`` is the type that the column has
-    in the data file, ``source`` is for errors. Raise CorruptTableError for a damaged index or an
-    unknown version, and UnsupportedError for a type without this index.
+    ``body`` is the bytes of the index; None stands for a column of only nulls. ``data_type`` is the
+    type of the column in the data file, ``source`` is for errors. Raise CorruptTableError for a
+    damaged index or an unknown version. Raise UnsupportedError if the index does not support the
+    data type.
     """
     if body is None:
         return EMPTY

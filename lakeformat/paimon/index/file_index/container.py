@@ -30,7 +30,10 @@ REBUILD = (
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
 _EMPTY = -1
-"""The start of an index without a body, which proves that the column has only nulls."""
+"""The number in place of the start if an index has no body.
+
+Such an index proves that the column has only nulls.
+"""
 _LARGEST_INT32 = 2**31 - 1
 
 Bodies = dict[str, dict[str, bytes | None]]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The index ``range-bitmap``: each distinct value gets a number, in the order of the values. For
-each bit of these numbers, a bitmap has the rows with that bit.
+each bit of these numbers, a bitmap (a slice) has the rows whose number has that bit.
 
 The dictionary has the sorted values in chunks. The header of a chunk has its first value; the other
 values follow after all headers, so a lookup reads few values.
@@ -39,7 +39,10 @@ __all__ = ["RANGE_BITMAP", "RangeBitmapIndex", "encode_range_bitmap", "read_rang
 RANGE_BITMAP = "range-bitmap"
 FORMAT_VERSION = 1
 _SLICES_WITHOUT_VALUES = 64
-"""The number of slices that Java writes if there are no values: it counts the bits of -1."""
+"""The number of slices in an index without values.
+
+Java counts the bits of the largest code, which is then -1.
+"""
 _MOST_SLICES = 64
 
 
@@ -49,8 +52,8 @@ def encode_range_bitmap(
     """Return the index of a column.
 
     ``chunk_size`` is the size of a dictionary chunk in bytes, by default 16 KiB. The default for
-    BOOLEAN, TINYINT and SMALLINT is one value for each chunk. Raise UnsupportedError for a type
-    without this index, and InvalidRequestError for a negative size.
+    BOOLEAN, TINYINT and SMALLINT is one value for each chunk. Raise UnsupportedError if the index
+    does not support the data type, and InvalidRequestError for a negative size.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     distinct = distinct_values(column, data_type)
@@ -66,8 +69,8 @@ def encode_range_bitmap(
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
     """Read the index of a column of ``data_type``; ``source`` is for errors.
 
-    Raise CorruptTableError for a damaged index or an unknown version, and UnsupportedError for a
-    type without this index.
+    Raise CorruptTableError for a damaged index or an unknown version. Raise UnsupportedError if the
+    index does not support the data type.
     """
     data_type = require_coded_type(data_type, RANGE_BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)

@@ -13,7 +13,7 @@ __all__ = ["read_row_count", "read_rows", "rows_but"]
 
 
 def read_row_count(cursor: ByteCursor) -> int:
-    """Return the row count of the data file, which is read at the cursor."""
+    """Read the row count of the data file at the cursor, and return it."""
     return cursor.count("rows")
 
 

@@ -85,7 +85,7 @@ def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_siz
 def _encode_chunk(
     values: PackedValues, code: int, end: int, data_type: AtomicType
 ) -> tuple[bytes, bytes]:
-    """Return the last two fields of a chunk's header, and the chunk's values after its first."""
+    """Return the last two fields of a chunk's header, and the chunk's values without the first."""
     keys = values.bytes_of(code + 1, end)
     width = width_of(data_type)
     if width is not None:

@@ -73,10 +73,11 @@ def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) 
 def maps_of(
     names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
 ) -> pa.Array:
-    """Build a map for each key from its entries: ``names`` and ``items``, both sorted by key.
+    """Build a map for each primary key from its entries, which are sorted by primary key.
 
-    ``keys`` has the number of the key of each entry. ``has`` is False for a key that gets null
-    instead of a map. ``kind`` is the type of the maps.
+    ``names`` has the map keys of the entries, ``items`` their values, and ``keys`` the numbers of
+    their primary keys. ``has`` is False for a primary key that gets null instead of a map. ``kind``
+    is the type of the maps.
     """
     mask = None if has.all() else pa.array(~has)
     return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)

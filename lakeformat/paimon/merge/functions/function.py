@@ -20,7 +20,10 @@ __all__ = [
 ]
 
 REMOVE_STORED = "To remove a stored row, roll the table back to a snapshot before it"
-"""The advice for a row that cannot be merged: a DELETE would have to merge it, too."""
+"""The advice for a stored row that cannot be merged.
+
+A DELETE does not help, because it must be merged with this row.
+"""
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 

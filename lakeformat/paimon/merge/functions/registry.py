@@ -37,8 +37,9 @@ def kept_key(column: str) -> AggregateFunction:
 def aggregate_function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
     """Return the function ``name`` for the column ``field``, with the column's options applied.
 
-    Raise InvalidRequestError if the function is unknown, or does not support the type of the column
-    or its options. Raise UnsupportedError if the package of a sketch function is not installed.
+    Raise InvalidRequestError for an unknown function, or one that does not support the column's
+    type. Options that the function cannot use raise InvalidRequestError or UnsupportedError. Raise
+    UnsupportedError if the package of a sketch function is not installed.
     """
     check_function(name, field, options)
     function = _function(canonical_name(name, field.name), field, options)

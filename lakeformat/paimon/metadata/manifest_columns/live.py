@@ -39,8 +39,8 @@ _FOLD = np.uint64(32)
 def live_rows(columns: ManifestColumns, source: str) -> Positions:
     """Return the positions of the ADD entries that no later DELETE cancels, in commit order.
 
-    Raise CorruptTableError, in which ``source`` names the table, for a second ADD of a file, or for
-    a DELETE without an ADD.
+    Raise CorruptTableError for a second ADD of a file, or for a DELETE without an ADD. The error
+    names the table by ``source``.
     """
     kept = cancel_pairs(columns, source)
     stray = kept[columns.is_delete[kept]]

@@ -153,8 +153,9 @@ def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
 def _check_fields(found: Mapping[str, FieldShape]) -> None:
     """Raise NotPlainError if the schema of the file does not fit that of manifests.
 
-    The file may lack only fields that later releases added, and may have unknown fields. Each known
-    field must have the type that it has in manifests, and be nullable only if it is nullable there.
+    The file may have unknown fields, and may lack fields that later releases added. Each known
+    field must have the type that it has in manifests. A field that is never null in manifests must
+    not be nullable.
     """
     for path, ours in MANIFEST_SHAPE.items():
         theirs = found.get(path)

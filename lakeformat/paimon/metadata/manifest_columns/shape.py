@@ -19,7 +19,7 @@ _BYTES = ("bytes", "string")
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field of a manifest; a record is not a field itself, but the fields inside of it are.
+    """One field of a manifest. A nested record has no shape, but each field inside of it has one.
 
     ``path`` begins with the names of the records around the field, the outermost first.
     """

@@ -21,8 +21,8 @@ class ForeignClass(StrEnum):
     LAYOUT = "layout"
     """Ignored: the option changes the size, order or encoding of files, but no rows."""
     MEANING = "meaning"
-    """Some operations are refused: this library does not implement the option, so they would return
-    or write wrong rows, or break a promise to readers.
+    """Some operations are refused. This library does not implement the option, so these operations
+    would return or write wrong rows, or break a promise to readers.
     """
 
 
@@ -57,9 +57,9 @@ class ForeignOption:
     only: Trait | None = None
     """Only tables with this trait are affected; None: all tables and branches."""
     apart: bool = False
-    """True if a check outside of this class refuses operations, because other options also decide.
+    """True if the refusal also depends on the values of other options.
 
-    Then ``forbids`` always returns False.
+    Then ``forbids`` always returns False, and a check outside of this class refuses operations.
     """
 
     def is_harmless(self, value: str) -> bool:

@@ -63,9 +63,9 @@ class Changes(Rows):
     def parts(self) -> list[ChangesPart]:
         """Return the changes as parts that can be pickled and read in parallel.
 
-        A part is one file. In an overwrite of a primary-key table, it is the deleted or the added
-        files of one bucket; in a comparison of two snapshots, it is one bucket in both snapshots.
-        The parts in their order give the changes in order.
+        Usually, a part is one file. In an overwrite of a primary-key table, it is the deleted or
+        the added files of one bucket. In a comparison of two snapshots, it is one bucket in both
+        snapshots. The parts in their order give the changes in order.
         """
         handle, window, asked = self._handle, self._window, self._asked
         if window.mode is ChangeMode.DIFF:

@@ -77,10 +77,11 @@ def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
 
 
 def _producer_at(handle: TableHandle, schema_id: int) -> str:
-    """Return the changelog producer by which a reader with this handle reads snapshots of a schema.
+    """Return the changelog producer for reading snapshots that have the schema ``schema_id``.
 
-    A schema newer than that of the handle sets its own producer. But a handle with ``none`` always
-    reads by ``none``, because with any producer the files that each commit added have all rows.
+    If the producer of the handle is ``none``, return ``none``: the rows can always be read from the
+    files that each commit added. Otherwise, return the producer of the newer schema: that of the
+    handle or ``schema_id``.
     """
     own = changelog_producer(handle)
     if own == NO_PRODUCER or schema_id <= handle.schema.id:
@@ -135,7 +136,8 @@ class ChangeFiles:
     def reads_overwrite(self, snapshot: Snapshot) -> bool:
         """Return True for an OVERWRITE snapshot if its changes are read.
 
-        The option for this may also be set in a schema that is newer than that of the handle.
+        It is enough if the option for this is set in one of two schemas: that of the handle, or
+        that of the snapshot if it is newer.
         """
         if snapshot.commit_kind is not CommitKind.OVERWRITE:
             return False
@@ -165,10 +167,10 @@ class ChangeFiles:
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
         """Return the changelog files of an APPEND or COMPACT snapshot.
 
-        An OVERWRITE snapshot is treated as by ``delta``. If the snapshot was committed before
-        ``changelog-producer=input`` was set, or after ``none`` was set in a newer schema than that
-        of the handle, return the files that it added. Raise NotFoundError if an expiry deleted the
-        changelog.
+        An OVERWRITE snapshot is treated as by ``delta``. Return the files that the snapshot added
+        if it was committed before ``changelog-producer=input`` was set. Return them also if its
+        schema is newer than that of the handle and sets ``none``. Raise NotFoundError if an expiry
+        deleted the changelog.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
@@ -292,8 +294,7 @@ class ChangeFiles:
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """Return the ADD entries of one manifest list, without files in which no row can meet the
-        condition.
+        """Return the ADD entries of files that may have rows meeting the condition.
 
         ``with_deleted`` includes the DELETE entries.
         """
@@ -311,9 +312,7 @@ class ChangeFiles:
             return columns.filter(pruner.by_statistics(columns)).entries()
 
     def _live_files(self, snapshot: Snapshot, partitions: Collection[bytes]) -> list[ManifestEntry]:
-        """Return the live files of some partitions, without files in which no row can meet the
-        condition.
-        """
+        """Return the live files in ``partitions`` that may have rows meeting the condition."""
         if not partitions:
             return []
         handle, pruner = self._handle, self._pruner()

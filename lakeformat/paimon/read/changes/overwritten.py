@@ -54,12 +54,12 @@ def with_kept_files(
     changed: Sequence[ManifestEntry],
     live_files: Callable[[Collection[bytes]], Iterable[ManifestEntry]],
 ) -> list[ManifestEntry]:
-    """Return the entries by which the changed buckets of an OVERWRITE snapshot are read.
+    """Return the entries of the files to read for the changes of an OVERWRITE snapshot.
 
-    These are the entries in ``changed``, the snapshot's own, without files that were deleted and
-    added again. A rollback can keep a file of a changed bucket, but change the visible rows of the
-    file. So each kept file is also returned, as a DELETE and as an ADD entry. A bucket with other
-    deletion vectors counts as changed.
+    ``changed`` are the entries that the snapshot committed. A file that it deleted and added again
+    counts as kept. Kept files in changed buckets are read, too, because a rollback can change which
+    of their rows are visible: each is returned as a DELETE and as an ADD entry. A bucket also
+    counts as changed if its deletion vectors changed.
 
     ``live_files`` returns the files of some partitions in this snapshot.
     """
@@ -97,8 +97,9 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
 
 
 def _require_no_vectors(handle: TableHandle, expired: int) -> None:
-    """Raise NotFoundError if a table has deletion vectors, so that the state of an expired snapshot
-    is unknown.
+    """Raise NotFoundError if the table uses deletion vectors.
+
+    Those of the snapshot ``expired`` can no longer be read.
     """
     if handle.options.deletion_vectors_enabled:
         read_snapshot(handle.storage, handle.layout, expired)

@@ -196,7 +196,7 @@ def _by_place(
 class _StateFiles:
     """The files of one snapshot by bucket, and a reader of their merged rows.
 
-    Each of the partitions ``whole`` counts as one bucket.
+    Each partition in ``whole`` counts as one bucket.
     """
 
     def __init__(
@@ -296,8 +296,8 @@ class _Joined:
     def changed(self, *, deleted: bool, present: bool) -> Iterator[pa.RecordBatch]:
         """Yield changed rows.
 
-        ``deleted`` means the rows of deleted keys, with the kind DELETE, and ``present`` the rows
-        that new and changed keys have in the later state.
+        With ``deleted``, these include the rows of deleted keys, with the kind DELETE. With
+        ``present``, they include the rows of new and changed keys in the later state.
         """
         rows, groups, is_gone = self.rows, self.groups, self.is_gone
         chosen = is_gone & deleted

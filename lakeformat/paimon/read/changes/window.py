@@ -169,8 +169,8 @@ class _Ends:
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:
         """Return the window between the two states that a comparison reads.
 
-        If an end is a tag, its snapshot may have expired. Raise InvalidRequestError if the window
-        ends before it starts.
+        A tag can be an end even if its snapshot has expired. Raise InvalidRequestError if the
+        window ends before it starts.
         """
         before, now = self._state("after", after), self._state("upto", upto)
         first, last = (0 if state is None else state.id for state in (before, now))

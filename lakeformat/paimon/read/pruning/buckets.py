@@ -37,8 +37,8 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 class HashedBuckets:
     """Excludes buckets by the hashes of bucket keys.
 
-    Buckets are excluded only if the conditions list the values of every bucket-key column, and if
-    no change of the key's types has left rows in the buckets of an old type.
+    Buckets are excluded only if the conditions list the values of every bucket-key column. No
+    bucket is excluded after a change of a key column's type that changes the hashes of its values.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class HashedBuckets:
     def _has_kept_buckets(self) -> bool:
         """Return True if rows with equal values of the bucket key are always in one bucket.
 
-        A change of a column's type can break this, because old rows keep their bucket. The schemas
-        of the files do not show it: a compaction writes old rows with the new schema. The types of
-        a primary key never change.
+        A change of a column's type can break this, because old rows keep their bucket. All schemas
+        of the table are compared. Those of the files are not enough, because a compaction writes
+        old rows with the new schema. The types of a primary key never change.
         """
         if self._schema.primary_keys:
             return True
@@ -113,9 +113,9 @@ def by_merged_values(
     """Return a mask of the files to read for conditions on columns outside of the primary key.
 
     ``may_match`` is True for the files whose value bounds meet the conditions; ``places`` are the
-    positions of each bucket's files. If no key of a bucket is in two files, the matching files are
-    read. Otherwise all files of the bucket are read if one of them matches, or always if the merge
-    engine combines columns of several rows.
+    positions of each bucket's files. If no key of a bucket is in two files, only its matching files
+    are read. Otherwise, all files of the bucket are read if one of them matches. If the merge
+    engine combines columns of several rows, all are read even if none matches.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match
@@ -141,11 +141,10 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 
 
 def _values(field: DataField, conditions: Sequence[ColumnTest]) -> list[Value] | None:
-    """Return the values to which the first EQUAL or IN condition on a column limits the column.
+    """Return the values of the first EQUAL or IN condition on a column, without nulls.
 
-    Nulls are left out. Return None if there is no such condition, if all its values are null, and
-    for a nested column. Return None for FLOAT and DOUBLE, too: their equal values may have
-    different hashes.
+    Return None if there is no such condition, or if all its values are null. Return None, too, for
+    nested columns, and for FLOAT and DOUBLE, whose equal values may have different hashes.
     """
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None

@@ -239,7 +239,7 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 class _MinMaxStatistics:
     """Minima and maxima of files or manifests as framed binary rows, and their null counts.
 
-    If ``nulls`` is None, ``least`` and ``most`` are equal: they have the exact values.
+    If ``nulls`` is None, ``least`` and ``most`` are the same column: the exact partition values.
     """
 
     least: BytesColumn
@@ -255,8 +255,8 @@ class _MinMaxStatistics:
     ) -> Mask:
         """Return a mask of the files or manifests that may have rows meeting all conditions.
 
-        ``covered`` are the fields of the statistics. Statistics of another number of fields exclude
-        nothing.
+        ``covered`` are the fields of the statistics. If the statistics of a file or manifest have
+        another number of fields, it is not excluded.
         """
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pruning by file indexes: skips files whose index shows that no row meets the conditions.
 
-Only files that statistics do not exclude are tested. An index covers rows as stored. So in tables
-that merge rows, an index may exclude only the files that statistics may exclude: see
+Only files that statistics do not exclude are tested. An index covers the rows as stored, before a
+merge. So in a table that merges rows, indexes exclude files by the same rule as value bounds: see
 ``by_merged_values``.
 """
 

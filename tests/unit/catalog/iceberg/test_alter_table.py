@@ -79,7 +79,7 @@ def test_a_change_that_changes_nothing_publishes_nothing(catalog):
         (lake.rename_column("id", "_row_id"), "a column cannot have the name '_row_id', because"),
         (lake.add_column("id.x", "INT"), "'id.x' cannot be added, because 'id' is not a struct"),
         (lake.add_column("n", "INT NOT NULL"), "cannot be added with a default or as NOT NULL"),
-        (lake.add_column("n", "INT", after="di"), "'n' cannot be placed after 'di': the columns b"),
+        (lake.add_column("n", "INT", after="di"), "'n' cannot be placed after 'di': the other col"),
         (lake.drop_column("id"), "'id' cannot be dropped, because it is an identifier field"),
         (lake.drop_column("at.tags.element.n"), "because it is the only field of its struct"),
         (lake.drop_column("at.tags.element"), "'at.tags' is not a struct: only fields of a struct"),

@@ -79,7 +79,7 @@ def test_a_type_that_was_never_promoted_so_is_refused(stored, wanted):
 
 
 def test_a_date_that_its_promoted_type_cannot_hold_is_refused():
-    far = r"beyond the range of timestamp_ns, to which its type was promoted from date"
+    far = r"promoted from date to timestamp_ns, and a date in the file is beyond the range"
     with pytest.raises(UnsupportedError, match=far):
         evolved(pa.array([date(2020, 1, 1), date(9999, 12, 31)]), PrimitiveType("timestamp_ns"))
 

@@ -183,7 +183,7 @@ def vector(number: int = 2, **more: Any) -> dict[str, Any]:
     ("vectors", "error"),
     [
         ([vector(), vector(3)], "more than one deletion vector of a"),
-        ([vector(1)], "sequence number 1, which is lower than that of the file, 2"),
+        ([vector(1)], "sequence number 1, but must have at least 2"),
         ([vector(content_size_in_bytes=-1)], r"of v\.puffin with -1 bytes"),
         ([vector(content_size_in_bytes=None)], r"of v\.puffin with 0 bytes"),
         ([vector(content_offset=-4)], r"at byte -4 of v\.puffin"),
