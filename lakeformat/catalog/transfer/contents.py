@@ -187,7 +187,7 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schema files of this branch to the same branch of the clone; not called for main."""
+        """Add the schema files of this branch, which is not main, to the branch of the clone."""
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
