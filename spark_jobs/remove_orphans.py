@@ -75,13 +75,20 @@ def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
     """Raise ``UnsupportedError``, before Spark starts, for a key that the table refuses."""
     refused = table.refused_arguments.get(JOB.operation, {})
     for advice, argument, is_given in (
-        ("use engine 'python'", "executor", wanted.engine != "python"),
-        ("leave out key 'external_paths'", "external_paths", bool(wanted.external_paths)),
+        (
+            "without tasks of Spark: use engine 'python'",
+            "executor",
+            wanted.engine != "python",
+        ),
+        (
+            "only in the directory of the table: leave out key 'external_paths'",
+            "external_paths",
+            bool(wanted.external_paths),
+        ),
     ):
         if is_given and argument in refused:
             raise UnsupportedError(
-                f"{wanted.table} is {table.kind}. Only this process can look for its orphan files, "
-                f"and only in the directory of the table: {advice}"
+                f"{wanted.table} is {table.kind}. Its orphan files are searched {advice}"
             )
 
 

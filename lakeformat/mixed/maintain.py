@@ -66,7 +66,7 @@ class MaintainedPair(Maintained):
         return check_mixed_health(self.pair, self.load, self.table, time_travel=time_travel)
 
     def lost(self) -> str | None:
-        """Return the reason to delete no orphan file, because newer metadata may be lost."""
+        """Return a text if newer metadata may be lost; then no orphan file may be deleted."""
         change = replace(self.pair.base, pointer=self.pair.change)
         return lost_versions(change) or lost_versions(self.pair.base)
 

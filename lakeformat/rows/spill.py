@@ -68,9 +68,10 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """A temporary file in Arrow format; ``batches`` has the range of batches of each place.
+    """A temporary file in Arrow format, in which the rows are sorted by place.
 
-    A place is a number that the writer gives, for example to a bucket.
+    A place is a number that the writer gives, for example to a bucket. ``batches`` has the numbers
+    of the batches with the rows of each place.
     """
 
     path: Path

@@ -60,7 +60,7 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """A metastore, or the metadata pointer of a table. Its catalog may store leases, too."""
+    """A metastore or a metadata pointer whose catalog may store the leases of tables."""
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``.

@@ -57,7 +57,7 @@ class Maintained(ABC):
         self.handle.pointer.require_writable()
 
     def lost(self) -> str | None:
-        """Return the reason to delete no orphan file, because newer metadata may be lost."""
+        """Return a text if newer metadata may be lost; then no orphan file may be deleted."""
         return lost_versions(self.handle)
 
     @abstractmethod

@@ -20,7 +20,7 @@ __all__ = ["lost_versions"]
 
 
 def lost_versions(handle: TableHandle) -> str | None:
-    """Return the reason to delete no orphan file, because newer metadata files may be lost.
+    """Return a text if newer metadata files may be lost; then no orphan file may be deleted.
 
     Return None if the version hint names a metadata file that exists, or if it is not above the
     newest one. A table of a catalog does not depend on the hint.

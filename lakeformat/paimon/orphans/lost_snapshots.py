@@ -13,7 +13,7 @@ __all__ = ["lost_snapshots"]
 
 
 def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
-    """Return the reason to delete no orphan file, because the newest snapshots may be lost.
+    """Return a text if the newest snapshots may be lost; then no orphan file may be deleted.
 
     Return None if LATEST of no branch is above its newest snapshot. ``known`` has the number of an
     existing snapshot of each branch.
