@@ -121,17 +121,11 @@ _WRITING = (
     Row(
         "12",
         "a hint is damaged or wrong",
-        "the newest and oldest snapshots are found",
+        "the newest and oldest snapshots are found; while a hint names a lost one, no orphan is "
+        "removed",
         (
             f"{_SNAPSHOTS}test_the_newest_snapshot_is_found_whatever_the_hint_says",
             f"{_PUBLICATION}test_the_oldest_snapshot_is_found_by_listing_whatever_its_hint_says",
-        ),
-    ),
-    Row(
-        "12a",
-        "the file of the newest snapshot is lost",
-        "a warning names it, and while LATEST has its number, no orphan is removed",
-        (
             f"{_SNAPSHOTS}test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported",
             f"{_ORPHANS}test_nothing_is_removed_while_the_newest_snapshot_of_a_branch_may_be_lost",
         ),
