@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from airflow_provider_lake.arguments.task_arguments import TableJobArguments
+from airflow_provider_lake.jobs.identity import now_millis
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.rollback import RollbackRequest
 from spark_jobs.job_requests.values import Moment
@@ -39,6 +41,7 @@ class LakeRollbackOperator(LakeJobOperator):
     job = "rollback"
     request = RollbackRequest
     waits_for = ("watermark",)
+    _began_millis: int | None = None
 
     def __init__(
         self,
@@ -67,11 +70,36 @@ class LakeRollbackOperator(LakeJobOperator):
 
         If the first attempt does not know ``first_try_head``, its identity has no
         ``first_try_millis``. With the start of the run as this time, a rollback of an Iceberg table
-        by another task since the start would be taken for this one. An attempt that was resumed
-        after a deferral has the identity of a retry, because its process may have done the work.
+        by another task since the start would be taken for this one.
+
+        After a deferral the process may have done the work. Then the time is that of the deferral,
+        or the start of the run if that is unknown.
         """
         commit = super()._commit_id(context)
+        if not self._is_resumed:
+            self._began_millis = now_millis()
         is_first = context["ti"].try_number == 1 and self._kept is None
-        if is_first and not self._is_resumed and commit.first_try_head is None:
+        if not is_first or commit.first_try_head is not None:
+            return commit
+        if not self._is_resumed:
             return replace(commit, first_try_millis=None)
-        return commit
+        if self._began_millis is None:
+            return commit
+        return replace(commit, first_try_millis=self._began_millis)
+
+    def defer(self, **given: Any) -> NoReturn:
+        """Defer the task, and keep the time before the start of its process."""
+        if self._supervised is not None:  # it has started the process
+            given["kwargs"] = {"began_millis": self._began_millis}
+        super().defer(**given)
+
+    def execute_complete(
+        self, context: Context, event: Mapping[str, Any], began_millis: int | None = None
+    ) -> Any:
+        """Return the result of the process or driver for which the trigger has waited.
+
+        ``began_millis`` is a time before the start of this process, in epoch milliseconds; None if
+        an earlier attempt or the release before has started it.
+        """
+        self._began_millis = began_millis
+        return super().execute_complete(context, event)

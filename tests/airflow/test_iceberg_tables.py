@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -29,9 +30,12 @@ from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
 from airflow_provider_lake.sensors.partition import LakePartitionSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
+from airflow_provider_lake.supervised import deferral
+from airflow_provider_lake.supervised.run_folder import RunFolder
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from spark_jobs.runtime.registry import find_job
 from tests.airflow.contexts import StateStore, cleared, task_context
+from tests.airflow.deferred import event_of, of_triggerer
 from tests.airflow.operators.test_operators import OPERATORS, REQUIRED
 from tests.airflow.versions import AirflowFailException, TaskDeferred
 from tests.golden.iceberg_orders import IcebergOrders
@@ -332,6 +336,65 @@ def test_a_rollback_whose_process_was_lost_does_not_move_the_branch_again(orders
     result = resumed.execute_complete(context | of_store, event)
 
     assert (result["replayed"], table.latest_snapshot().id) == (True, head)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("table", ["shop.orders", "shop.orders$branch_dev"])
+def test_a_rollback_whose_process_was_lost_is_done_once(
+    orders, table, is_done, tmp_path, monkeypatch
+):
+    """The machine was restarted before or after the rollback. Earlier in the same run, a task wrote
+    rows; on main, another task rolled back and a writer added rows, too.
+    """
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(deferral, "triggerer_is_here", lambda: True)
+    target, context = orders.snapshots[-1], task_context()
+    LakeHook().table("shop.orders").branches.create("dev")
+    opened = LakeHook().table(table)
+
+    def write():
+        opened.write(opened.scan().to_arrow().slice(0, 1))
+        return opened.latest_snapshot().id
+
+    class Back(LakeRollbackOperator):
+        def _program(self):
+            return super()._program() if is_done else [sys.executable, "-c", ""]
+
+    def work():
+        return Back(task_id="back", table=table, snapshot=target, deferrable=True)
+
+    write()
+    if table == "shop.orders":
+        opened.rollback(snapshot=target)
+        write()
+    with pytest.raises(TaskDeferred) as deferred:
+        work().execute(context)
+    event = event_of(of_triggerer(deferred.value.trigger))
+    assert (opened.latest_snapshot().id == target) is is_done
+    RunFolder(deferred.value.trigger.folder).remove()
+    head = write() if is_done else target
+
+    result = work().execute_complete(context, event, **deferred.value.kwargs)
+
+    assert (result["replayed"], opened.latest_snapshot().id) == (is_done, head)
+
+
+def test_a_rollback_that_rejoins_a_process_knows_no_time_before_it(orders, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(deferral, "triggerer_is_here", lambda: True)
+    found, context = [], task_context()
+    for _ in range(2):
+        work = LakeRollbackOperator(
+            task_id="back", table="shop.orders", snapshot=orders.snapshots[1], deferrable=True
+        )
+        with pytest.raises(TaskDeferred) as deferred:
+            work.execute(context)
+        event_of(of_triggerer(deferred.value.trigger))
+        found.append(deferred.value)
+
+    assert found[0].trigger.pid == found[1].trigger.pid
+    assert isinstance(found[0].kwargs["began_millis"], int)
+    assert found[1].kwargs is None
 
 
 @pytest.mark.parametrize("has_store", [False, True])
