@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -207,7 +208,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
         self.is_on_spark = request.engine == "spark"
         if "failure" in event:
             return self._result_of_driver(event["failure"], request, context)
-        folder = self._folder(request, context)
+        folder = _folder_of(event) or self._folder(request, context)
         process = _process_of(event) or folder.process
         if event["status"] == TIMED_OUT:
             if process is not None:
@@ -271,6 +272,16 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
             )
         finally:
             folder.remove_of(process)
+
+
+def _folder_of(event: Mapping[str, Any]) -> RunFolder | None:
+    """Return the directory of the process for which the trigger has waited; None for a trigger of
+    the release before.
+    """
+    from airflow_provider_lake.supervised.run_folder import RunFolder
+
+    # Only its name is taken, so it is below this machine's directory of processes.
+    return RunFolder.named(Path(event["folder"]).name) if "folder" in event else None
 
 
 def _process_of(event: Mapping[str, Any]) -> ProcessId | None:

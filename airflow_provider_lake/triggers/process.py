@@ -31,10 +31,11 @@ class LakeProcessTrigger(BaseTrigger):
     """Fires when a process has ended, or immediately if the triggerer cannot see the process. The
     result of the process is in ``folder``.
 
-    The payload is ``{"status": …, "pid": …, "started": …}``, with the id of the process. The status
-    is ``ended``; ``timed_out`` if the trigger has ended the process at ``ends_at``, in epoch
-    seconds; or ``elsewhere`` if the process runs on another machine, in another container, or as
-    another user, or if ``folder`` is missing or belongs to a later attempt.
+    The payload is ``{"status": …, "folder": …, "pid": …, "started": …}``, with the id of the
+    process. The status is ``ended``; ``timed_out`` if the trigger has ended the process at
+    ``ends_at``, in epoch seconds; or ``elsewhere`` if the process runs on another machine, in
+    another container, or as another user, or if ``folder`` is missing or belongs to a later
+    attempt.
     """
 
     def __init__(
@@ -74,7 +75,8 @@ class LakeProcessTrigger(BaseTrigger):
             while (found := await asyncio.to_thread(run.look)) is None:
                 await asyncio.sleep(self.poll_interval)
             status = found
-        payload = {"status": status, "pid": self.pid, "started": self.started}
+        process = {"folder": self.folder, "pid": self.pid, "started": self.started}
+        payload = {"status": status, **process}
         yield TriggerEvent(payload)  # type: ignore[no-untyped-call]
 
     async def on_kill(self) -> None:

@@ -364,6 +364,24 @@ def test_a_task_takes_no_result_of_another_process(status, held, tmp_path, wareh
     assert snapshots(warehouse) == [1]
 
 
+def test_a_process_is_found_after_its_warehouse_has_another_spelling(
+    catalog, tmp_path, warehouse, connect, caplog
+):
+    catalog.create_table("shop.orders", [("id", "BIGINT")]).write(pa.table({"id": [1]}))
+
+    def task():
+        return LakeTagOperator(
+            task_id="work", table="shop.orders", action="create", tag="v1", deferrable=True
+        )
+
+    event = event_of(defer(task(), task_context()))
+    connect("lake_default", conn_type="lake", extra={"warehouse": f"file://{warehouse}"})
+    result = task().execute_complete(task_context(), event)
+    assert result["job"] == "tag"
+    assert "does not know the process" not in caplog.text
+    assert folders(tmp_path) == []
+
+
 def test_a_timeout_leaves_the_directory_of_another_process(held, tmp_path):
     context = task_context()
     first = defer(held(), context)
