@@ -162,9 +162,9 @@ class LakeCheckOperator(LakeJobOperator):
         """Return the ``LakeCommitOperator`` after this task that publishes the checked rows. Return
         None if there is none, or if it is not clear which task or map index publishes them.
 
-        Candidates are the operators that use this task's result, or the staged results that this
-        task checks. If there are none, every ``LakeCommitOperator`` after this task is a candidate.
-        The nearest candidate is returned.
+        Candidates are the operators on the same table that use this task's result, or the staged
+        results that this task checks. If there are none, every ``LakeCommitOperator`` on this table
+        after this task is a candidate. The nearest candidate is returned.
         """
         tables = self.table, self._before.get("table", self.table)
         after = {

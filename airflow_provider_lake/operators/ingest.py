@@ -249,7 +249,8 @@ class LakeIngestOperator(LakeJobOperator):
         if self.on_clear is not None and self.checkpoint is not None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'on_clear' has no effect with 'checkpoint': even "
-                "a cleared task ingests no file of the checkpoint again. Leave out one of the two"
+                "a cleared task ingests no file again that the checkpoint records. Leave out one "
+                "of the two"
             )
 
     def _check_ingest_again(self) -> None:
@@ -262,14 +263,14 @@ class LakeIngestOperator(LakeJobOperator):
         if self.checkpoint is not None:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: argument 'ingest_again' has no effect with 'checkpoint': "
-                "no file of the checkpoint is ingested again. To ingest all files in every run, "
+                "no file that it records is ingested again. To ingest all files in every run, "
                 "leave out 'checkpoint'; otherwise leave out 'ingest_again'"
             )
         for name in ("overwrite", "upsert_by", "stage"):
             if getattr(self, name):
                 raise LakeArgumentError(
-                    f"task {self.task_id!r}: argument 'ingest_again' has no effect with {name!r}, "
-                    "which ingests all files in every run anyway: leave out 'ingest_again'"
+                    f"task {self.task_id!r}: argument 'ingest_again' has no effect: with {name!r} "
+                    "the task ingests all files in every run anyway. Leave out 'ingest_again'"
                 )
 
     def _identity(self, context: Context) -> dict[str, object]:

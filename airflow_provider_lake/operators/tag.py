@@ -38,8 +38,9 @@ class LakeTagOperator(LakeJobOperator):
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: also accept a tag at which a branch began, and a tag
         ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
-        more than 100 snapshots and changelogs, a tag ``rollback-to-as-latest-…`` is refused even
-        with ``force``: expiries need it. For an Iceberg table the argument has no effect
+        more than 100 snapshots and changelogs, a tag ``rollback-to-as-latest-…`` that still
+        protects files is refused even with ``force``. For an Iceberg table the argument has no
+        effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 

@@ -137,8 +137,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return super()._resolve_connection()
 
     def _binary_of_connection(self) -> str:
-        """Return the path of the connection's ``spark-binary``; if there is none, the path of
-        ``spark-submit``.
+        """Return the path of the connection's ``spark-binary``. If there is none, or if it is not
+        found, return the path of ``spark-submit``.
         """
         named = self._spark.extra_dejson.get("spark-binary")
         found = shutil.which(named) if named and named != "spark-submit" else None

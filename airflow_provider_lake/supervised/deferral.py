@@ -61,7 +61,7 @@ def folder_of(name: str, warehouse: str) -> RunFolder:
 
 class Deferral:
     """The supervised process of a task. All attempts of the task share its ``folder``; ``asked`` is
-    the digest of its request.
+    the digest of its request, with the start of the run.
     """
 
     def __init__(self, task: BaseOperator, folder: RunFolder, asked: str) -> None:

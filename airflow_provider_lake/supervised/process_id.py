@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The id of a process: its number and its start. No later process has the same id."""
+"""The id of a process: its number and its start. Until the next boot, no later process has it."""
 
 from __future__ import annotations
 

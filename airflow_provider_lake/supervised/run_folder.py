@@ -80,7 +80,7 @@ class RunFolder:
 
     def create(self, asked: str) -> None:
         """Create the directory for a new process; replace the directory of an earlier one.
-        ``asked`` is the digest of the request of the new process.
+        ``asked`` identifies the work: the digest of the request, and the start of the run.
 
         Also remove all directories older than a day that have no running process.
         """
@@ -105,7 +105,7 @@ class RunFolder:
 
     @property
     def asked(self) -> str | None:
-        """The digest of the request of the process; None if none is recorded."""
+        """The text that identifies the work of the process; None if none is recorded."""
         found: str | None = self._read("asked")
         return found
 

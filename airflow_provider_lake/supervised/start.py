@@ -30,7 +30,7 @@ def is_rejoinable(folder: RunFolder, asked: str) -> bool:
     has succeeded. Return False if it was started before the last boot: no trigger could wait for
     it.
 
-    ``asked`` is the digest of the request of this attempt.
+    ``asked`` is the digest of the request of this attempt, with the start of its run.
     """
     if folder.asked != asked or folder.process is None:
         return False
@@ -39,8 +39,8 @@ def is_rejoinable(folder: RunFolder, asked: str) -> bool:
 
 
 def make_room(folder: RunFolder, asked: str) -> None:
-    """End the process of an earlier attempt, and create the folder for a new process, whose request
-    has the digest ``asked``. Raise ``AirflowException`` if the earlier process does not end.
+    """End the process of an earlier attempt, and create the folder for a new process, whose work
+    ``asked`` identifies. Raise ``AirflowException`` if the earlier process does not end.
     """
     if not folder.end(PATIENCE_SECONDS):
         raise AirflowException(

@@ -188,7 +188,7 @@ def _hide(
     Return None if an earlier attempt or another drop has already renamed the directory.
 
     After the first rename, the directory is checked. If it does not have the planned table, or if
-    the plan is for a new table and this has a snapshot by now, the rename is undone and
+    the table was new in the plan and has a snapshot by now, the rename is undone and
     ``CommitConflictError`` is raised. Another drop deletes the directory only after such a check.
     """
     if not (plan.identity or plan.is_new):  # nothing to check

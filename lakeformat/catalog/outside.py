@@ -47,12 +47,13 @@ def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
 def refuse_places_of_tables(
     table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
 ) -> None:
-    """Raise ``InvalidRequestError`` if other tables could have files in an external path.
+    """Raise ``InvalidRequestError`` if other tables could have files in the external path
+    ``address`` of ``table``.
 
-    A drop of ``table`` could delete them. ``address`` is the path. It must not contain the
-    warehouse, lie in a directory ``<name>.db`` of the warehouse, or overlap with the location of a
-    database. Any other directory below the warehouse is allowed. ``databases`` has the name and the
-    location of each database.
+    A drop of ``table`` could delete these files. The path must not contain the warehouse, lie in a
+    directory ``<name>.db`` of the warehouse, or overlap with the location of a database. Any other
+    directory below the warehouse is allowed. ``databases`` has the name and the location of each
+    database.
     """
     found = location_of(address).real()
     if found.holds(warehouse):

@@ -71,8 +71,8 @@ ConflictOption = Annotated[
         help="If other commits have changed the same partitions since --read-snapshot: "
         "'optimistic' fails; 'transaction-order' skips each row whose key they have changed, and "
         "writes the rest. Default: the table option write.conflict. A Mixed table takes only "
-        "'transaction-order': it skips each row whose key another writer changes after the command "
-        "has started. Not for Iceberg tables.",
+        "'transaction-order': if another writer changes a key after the command has started, that "
+        "change wins. Not for Iceberg tables.",
     ),
 ]
 UpsertByOption = Annotated[

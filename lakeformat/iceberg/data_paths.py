@@ -62,9 +62,9 @@ def refuse_data_in_tables(
     table, whose orphan removal would delete them.
 
     ``metadata_path`` is the table's property ``write.metadata.path``. A directory with metadata of
-    the same ``uuid`` is a former directory of this table, not another table. Only external
-    roots and the warehouse are checked. The warehouse is taken to be the directory two levels above
-    this table.
+    the same ``uuid`` is a former directory of this table, not another table. Only directories in
+    external roots and in the warehouse are checked. The warehouse is taken to be the directory two
+    levels above this table.
     """
     for name in DATA_PATHS:
         address = properties.get(name) or ""
@@ -91,8 +91,8 @@ def _table_above(
 ) -> Location | None:
     """Return the directory of another table at or above ``address``; None if there is none.
 
-    Only external roots and the warehouse are checked. The warehouse is taken to be the directory
-    two levels above this table.
+    Only directories in external roots and in the warehouse are checked. The warehouse is taken to
+    be the directory two levels above this table.
     """
     location = location_of(address)
     walls = ExternalRoots((*places.external_roots.locations, places.location.above(2)))

@@ -67,7 +67,7 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
         raise InvalidRequestError(
             f"{without_credentials(address)} seems to contain a password or a signature: remove it,"
             " and give the key in the options of docs/storage.md. If the address has no password,"
-            " rename the part that looks like one, such as 'a:b@c' or 'token=a'"
+            " rename the part that looks like one, such as 'a:b:c@d' or '?token=a'"
         )
     authority, _, below = rest[2:].partition("/")
     bucket, _, host = authority.partition("@")

@@ -64,9 +64,9 @@ class CommitId:
     long as that snapshot exists (in Iceberg and Mixed tables: the snapshot after it), the expiry of
     older snapshots does not matter.
 
-    ``replaces`` is the number of the snapshot in which the same user published an earlier version
-    of the rows, with a lower identifier. If there are several such snapshots, the newest counts.
-    The commit removes the rows of that snapshot. But in a table with a primary key, or in an
+    ``replaces`` is the number of a snapshot in which the same user published an earlier version of
+    the rows, with a lower identifier. The commit removes the rows of the newest such snapshot, even
+    if ``replaces`` names an older one. But in a table with a primary key, or in an
     upsert, it removes no rows: the new row of each key wins. Sometimes the old rows cannot be
     replaced any more, for example after a compaction has merged them with other rows. Then
     ``InvalidRequestError`` is raised, and nothing is published. An overwrite ignores ``replaces``.

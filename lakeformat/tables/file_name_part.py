@@ -35,8 +35,9 @@ def suffixed(name: str, prefix: str) -> str | None:
 
 
 def check_new_branch_name(name: str) -> None:
-    """Raise ``InvalidRequestError`` if the name of a table cannot name a new branch, as
-    ``database.table$branch_dev`` does. Existing branches may have such names.
+    """Raise ``InvalidRequestError`` if ``database.table$branch_<name>`` would not name the branch.
+
+    This is for new branches; existing branches may have such names.
     """
     if "$" in name:
         raise InvalidRequestError(

@@ -343,7 +343,7 @@ class Table(ABC):
         With ``commit`` a repeated rollback finds the first one (with ``as_latest=False`` for 7
         days) and does nothing, so rows committed in between are kept. In an Iceberg table,
         ``commit`` must have ``first_try_millis``, and on branches other than main also
-        ``first_try_head``. With ``commit`` a Paimon table gets a snapshot even if no row changes.
+        ``first_try_head``. A Paimon table gets a snapshot as latest even if no row changes.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

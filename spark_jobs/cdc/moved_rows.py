@@ -36,7 +36,7 @@ def parse_with_old_rows(
     ``wanted`` returns the schema for parsing, given ``row`` and the columns of the old rows.
 
     An old NULL is usually read as a value that did not change. In the columns ``within`` it is read
-    as a change. If an update moves a row, this is also so in the columns ``nulls``.
+    as a change. If an update moves a row, it is read as a change in the columns ``nulls``, too.
 
     If a line has several messages and one moves a row, the old rows of all updates are parsed.
     ``path`` names the file in errors.

@@ -81,7 +81,7 @@ def forgets_deletes(source: lake.Table) -> bool:
     """Return True if ``source`` and a copy of it may merge a row after a delete differently.
 
     With some options, a later row of a deleted key is compared or merged with the deleted row,
-    until a compaction removes the deleted row. The results differ if only the source has been
+    until a compaction removes the deleted row. The results can differ if only the source has been
     compacted. A source whose changes are already merged is not affected.
     """
     options = source.schema.table_options

@@ -11,7 +11,7 @@ __all__ = ["warn_of_double_rows", "warn_of_missing_rows", "warn_of_overwrites"]
 
 _log = logging.getLogger(__name__)
 _ONE_ROW_WINS = ("deduplicate", "first-row")
-"""The merge engines that keep only one row if the same row is written twice."""
+"""The merge engines with which a row that is written twice has the same effect as once."""
 
 
 def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:

@@ -97,7 +97,7 @@ class CommitKeys:
     commit_first_try_millis: int | None = None
     """The time at which the first attempt of the commit began, in epoch milliseconds. A retry
     fails if it does not find the commit and snapshots since that time may have expired. Without
-    this key it would publish, even if an earlier attempt has already published.
+    this key such a retry publishes, although an earlier attempt may have published already.
     """
     commit_first_try_head: str | None = None
     """With ``commit_first_try_millis``: the identity of the newest snapshot when the first attempt

@@ -18,8 +18,8 @@ _TARGETS = ("snapshot", "tag", "as_of", "watermark")
 class RollbackRequest(CommitRequest):
     """Restore an earlier snapshot of a Paimon or Iceberg table: give exactly one of the keys
     ``snapshot``, ``tag``, ``as_of`` and ``watermark``. Jobs with the same commit identity restore
-    the table once. For an Iceberg table these jobs also need ``commit_first_try_millis``, and for
-    one of its branches also ``commit_first_try_head``.
+    the table once. For an Iceberg table these jobs also need ``commit_first_try_millis``, and on a
+    branch other than main ``commit_first_try_head``, too.
     """
 
     snapshot: Numbered | None = None

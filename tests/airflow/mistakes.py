@@ -356,7 +356,7 @@ MISTAKES = [
         "all files in every run, beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/*.csv", checkpoint="seen", ingest_again=True)',
-        "task 't': argument 'ingest_again' has no effect with 'checkpoint': no file of the checkpoint is ingested again. To ingest all files in every run, leave out 'checkpoint'; otherwise leave out 'ingest_again'",
+        "task 't': argument 'ingest_again' has no effect with 'checkpoint': no file that it records is ingested again. To ingest all files in every run, leave out 'checkpoint'; otherwise leave out 'ingest_again'",
     ),
     Mistake(
         "all files in every run, of a table",
@@ -1228,7 +1228,7 @@ MISTAKES = [
         "a choice for clears beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", checkpoint="seen", on_clear="redo")',
-        "task 't': argument 'on_clear' has no effect with 'checkpoint': even a cleared task ingests no file of the checkpoint again. Leave out one of the two",
+        "task 't': argument 'on_clear' has no effect with 'checkpoint': even a cleared task ingests no file again that the checkpoint records. Leave out one of the two",
     ),
     Mistake(
         "True as the choice for clears",
@@ -1240,7 +1240,7 @@ MISTAKES = [
         "all files in every run, where they are ingested anyway",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", ingest_again=True, overwrite="table")',
-        "task 't': argument 'ingest_again' has no effect with 'overwrite', which ingests all files in every run anyway: leave out 'ingest_again'",
+        "task 't': argument 'ingest_again' has no effect: with 'overwrite' the task ingests all files in every run anyway. Leave out 'ingest_again'",
     ),
     Mistake(
         "a header as pandas has it",

@@ -227,8 +227,8 @@ class IcebergCatalog(IcebergDatabases):
         """Remove a table that has no snapshot, and return True.
 
         Any other table is kept, and False is returned. A catalog of directories also keeps a table
-        with files other than metadata. A missing table raises ``NotFoundError``. Danger: if another
-        program writes the first rows of a Mixed table during this call, one store may be deleted.
+        with files other than metadata. A missing table raises ``NotFoundError``. Danger: a table
+        may be removed although another program writes the first rows to it during this call.
         """
         parsed = self._plain_name(name)
         stores = stores_to_drop(self._metastore, parsed)

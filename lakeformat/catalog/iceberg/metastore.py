@@ -149,8 +149,9 @@ class Metastore(ABC):
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots, and return True.
 
-        If the table has a snapshot by now, keep it and return False. In a REST catalog it is
-        removed, too. A metastore of directories also keeps a table with files other than metadata.
+        If the table has a snapshot by now, keep it and return False. Only a REST catalog does not
+        check this, and removes the table. A metastore of directories also keeps a table with files
+        other than metadata.
         """
         self.remove_table(name, purge=False)
         return True

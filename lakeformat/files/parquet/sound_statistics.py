@@ -45,8 +45,8 @@ _TAIL = 64 * 1024
 class SoundStatistics:
     """The statistics of all column chunks of one footer.
 
-    If the footer is damaged, the first call of ``of`` for a column of a fixed width raises
-    ``OSError``.
+    The first call of ``of`` for a column of a fixed width checks the footer. It raises ``OSError``
+    if the footer is cut off, or if a bound of a type that writers never cut is too short.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
@@ -69,7 +69,7 @@ class SoundStatistics:
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Raise ``OSError`` if the footer is damaged, before the first call of ``of``."""
+        """Make the check of ``of`` now: raise ``OSError`` if it fails."""
         if any(self._widths):
             _ = self._cut
 

@@ -48,9 +48,9 @@ def delete_old_versions(
     also at most 100. Otherwise N would become free above a file that exists, and a paused writer
     could publish N again.
 
-    Before the first deletion, and then after each 20 files from the log, read the published file.
-    If it is missing or has other content, call ``if_replaced`` and stop: later commits may have
-    deleted the file, or the table may have been dropped and created again.
+    Before the first deletion, and then after each 20 of the files that are no longer in the log,
+    read the published file. If it is missing or has other content, call ``if_replaced`` and stop:
+    later commits may have deleted the file, or the table may have been dropped and created again.
     """
     _delete(base, _unlisted_versions(base, published, if_replaced))
 

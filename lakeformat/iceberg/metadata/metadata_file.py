@@ -71,9 +71,9 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     """Return the path of the current metadata file in the directory of a table.
 
     The search begins with the number in the version hint, and continues with higher numbers.
-    Without a usable hint, the file with the highest number is current; log a warning if the hint is
-    above it. Raise ``InvalidRequestError`` if several files have that number, and ``NotFoundError``
-    if there is no metadata file.
+    If the hint is missing or names no file, the file with the highest number is current. Log a
+    warning if the hint has a higher number. Raise ``InvalidRequestError`` if several files have the
+    highest number, and ``NotFoundError`` if there is no metadata file.
     """
     directory = f"{root}/{METADATA}"
     hinted, newest = _follow_hint(storage, root)

@@ -37,9 +37,9 @@ def lost_versions(handle: TableHandle) -> str | None:
         return None
     name = loaded.metadata_file
     return (
-        f"{hint_above(storage, root, hinted, name.rpartition('/')[2])}. Their files look like "
-        "orphans, so no orphan file is deleted: restore the lost files from a backup, if no commit "
-        "was made since the loss. If none was lost or there is no backup, write "
+        f"{hint_above(storage, root, hinted, name.rpartition('/')[2])}. The files of lost changes "
+        "look like orphans, so no orphan file is deleted. If metadata files were lost and no "
+        "commit was made since, restore them from a backup. Otherwise, or without a backup, write "
         f"{version_of(loaded.path)} into {storage.uri(f'{root}/{METADATA}/{HINT}')}, a text file "
         "with only this number"
     )

@@ -32,7 +32,9 @@ _RENEWALS = 3
 _CLOCKS_MILLIS = 600_000
 """The tolerance, in milliseconds, for a clock of another machine that is ahead.
 
-A lease that ends even later is reported as forged or written with a wrong clock."""
+If a lease ends later than ``LEASE_MILLIS`` and this tolerance from now, the message names a forged
+lease or a wrong clock as the reason.
+"""
 _DIRECTORY = "lease"
 
 

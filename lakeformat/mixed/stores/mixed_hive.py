@@ -15,7 +15,7 @@ from lakeformat.errors import UnsupportedError
 __all__ = ["HIVE_LOCATION", "refuse_mixed_hive", "refuse_store_of_mixed_hive"]
 
 _MARKS = ("arctic.enabled", "arctic.enable")
-"""The parameter of a Hive table, and its earlier name: with true, it is a Mixed-Hive table."""
+"""The parameter that marks a Hive table as Mixed-Hive if it is true, and its earlier name."""
 HIVE_LOCATION = "base.hive.location-root"
 """The property of both stores with the directory of the Hive table."""
 _INSTEAD = (

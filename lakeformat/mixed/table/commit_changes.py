@@ -107,7 +107,7 @@ class _NodeChangesReader:
     optional: frozenset[int]
     """The ids of the columns that a delete can lack, by the schema of the commit."""
     footers: FileRows | None
-    """Reads which columns can be null in a file; None if the schema of the commit has them all."""
+    """Finds the nullable columns of a file; None if ``optional`` is certain without this."""
     listed: Sequence[StoreFile]
     """All files of the change store if a batch made the commit; else none."""
     version: Field | None

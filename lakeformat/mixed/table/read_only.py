@@ -100,7 +100,10 @@ class _BaseStore(IcebergTable):
 
 
 class _ChangeStore(IcebergTable):
-    """The change store: read-only, except for a rollback that removes files of plain commits."""
+    """The change store, which is read-only, except for a rollback.
+
+    A rollback is possible only while the store has files of plain Iceberg commits.
+    """
 
     def __init__(self, handle: TableHandle) -> None:
         super().__init__(_unwritable(handle, CHANGE))

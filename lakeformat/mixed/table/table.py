@@ -143,7 +143,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
     @property
     def base(self) -> IcebergTable:
-        """The base store, which has the merged changes, as a read-only Iceberg table."""
+        """The base store, without changes that are not merged yet, as a read-only Iceberg table."""
         return read_only_store(self._pair.base, BASE)
 
     @property

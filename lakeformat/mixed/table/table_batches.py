@@ -32,9 +32,10 @@ class TableBatches(TableUpkeep):
         """Begin a batch, which reads the table as it is now and commits later.
 
         In the order of transactions, its changes come before all commits after ``begin``. A change
-        that a stream makes in the meantime remains, although the batch commits last. End the batch
-        with ``commit`` or ``abort``, or use it as a context manager. While the batch runs,
-        optimizing merges only changes before it, and another ``begin`` raises
+        that a stream makes in the meantime remains, although the batch commits last. The batch ends
+        with its first commit, for example by ``write`` or ``delete``. To end it without a commit,
+        call ``abort``, or use it as a context manager. While the batch runs, optimizing merges only
+        changes before it, and another ``begin`` raises
         ``LockUnavailableError``. If the process of a batch died, its lease ends after 60 seconds.
         """
         from lakeformat.mixed.batch.batch import MixedBatch
@@ -44,12 +45,12 @@ class TableBatches(TableUpkeep):
     def end_batch(self, *, dry_run: bool = False) -> EndedBatches:
         """End the batch that runs on the table, from any process.
 
-        The ended batch can no longer commit: its ``commit`` raises ``LockUnavailableError``. Call
-        ``end_batch`` if a batch hangs, or if its lease ends too late because the clock of its
-        machine was wrong. It is not needed if the process of a batch died: the next batch or
-        compaction ends this batch after 60 seconds. Batches of Amoro are not ended. A ``dry_run``
-        changes nothing; its report has the transaction and the lease of the batch. Raise
-        ``LockUnavailableError`` if another batch begins at the same moment.
+        The ended batch can no longer commit: its methods that commit raise
+        ``LockUnavailableError``. Call ``end_batch`` if a batch hangs, or if its lease ends too late
+        because the clock of its machine was wrong. It is not needed if the process of a batch died:
+        the next batch or compaction ends this batch after 60 seconds. Batches of Amoro are not
+        ended. A ``dry_run`` changes nothing; its report has the transaction and the lease of the
+        batch. Raise ``LockUnavailableError`` if another batch begins at the same moment.
         """
         from lakeformat.mixed.batch.end_batch import end_batch
 

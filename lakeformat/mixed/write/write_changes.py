@@ -88,8 +88,8 @@ def write_changes(
 
     With ``replaces=None`` the table property ``write.upsert.enabled`` decides if a new row replaces
     the row of its key. If an earlier call has published ``commit``, this call publishes nothing.
-    After an error nothing is published and no file is left. After ``CommitOutcomeUnknownError`` the
-    rows may be published, and files may be left.
+    After ``CommitOutcomeUnknownError`` the rows may be published, and files may be left. After any
+    other error nothing is published and no file is left.
     """
     return publish_changes(
         pair,

@@ -136,7 +136,7 @@ class ColumnSummary:
 def _texts(values: pa.Array, data_type: AtomicType) -> pa.Array:
     """Return the values as texts, in the form of Spark's bounds.
 
-    Timestamps are in UTC. A date is its number of days, and a time its number of milliseconds.
+    A TIMESTAMP_LTZ is in UTC. A date is its number of days, and a time its number of milliseconds.
     """
     if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
         local = replace(data_type, name=TypeName.TIMESTAMP)

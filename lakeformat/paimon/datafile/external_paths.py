@@ -78,8 +78,8 @@ def external_paths(
     """Return the external paths of a bucket; None if the options place its files below the table.
 
     ``bucket_directory`` is the directory of the bucket relative to the table. ``fraction`` returns
-    random numbers from 0 to 1. If paths have weights, these numbers choose every path. Otherwise
-    they choose only the first path of a writer.
+    random numbers from 0 to 1. If paths have weights, a number chooses the path of each new file.
+    Otherwise a number chooses only a writer's first path, and the other paths follow in turn.
 
     Raise InvalidRequestError for a path that the caller does not allow, or that is in another
     table's directory.

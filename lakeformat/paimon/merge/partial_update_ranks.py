@@ -204,8 +204,8 @@ class RowByRow:
     def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
         """Set the sequence of the group ``number`` in ``slots`` to the sequence of ``rows``.
 
-        The other columns of the group get their values from the rows ``protected``; ``NOWHERE``
-        stands for null.
+        The columns that the group protects get their values from the rows ``protected``, unless
+        they are aggregated; ``NOWHERE`` stands for null.
         """
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows

@@ -27,8 +27,8 @@ _FOR_READ = (
     "TABLE` corrects the hint"
 )
 _FOR_COMMIT = (
-    "Lost files can be restored only before the next commit: this commit takes the number %d, so "
-    "if it succeeds, do not restore the lost files, but write their changes again"
+    "Lost files can be restored only as long as no commit succeeds: this commit takes the number "
+    "%d, so if it succeeds, do not restore the lost files, but write their changes again"
 )
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,8 @@ class NumberedFiles:
     def lost(self, known: int) -> str | None:
         """Return a clause about a hint above the highest number; None if the hint is not above it.
 
-        ``known`` is the number of an existing file. If it is the highest, this only reads the hint.
+        ``known`` is the number of an existing file, or 0. If it is the highest number, this only
+        reads the hint.
         """
         hint = self._read_latest_hint()
         if hint is None or hint <= known:

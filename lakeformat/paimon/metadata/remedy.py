@@ -13,8 +13,9 @@ class Remedy(StrEnum):
 
     SNAPSHOT = (
         "restore the file from a backup. Without a backup, if it is the newest snapshot: stop all "
-        "writers, move the file out of the directory, so that the snapshot before it is the newest "
-        "again, and run `lake repair-hints`. A rollback cannot do that, because it reads the file"
+        "writers, move the file out of the directory, and run `lake repair-hints`; then the "
+        "snapshot before it is the newest again. A rollback cannot do this, because it reads the "
+        "file"
     )
     SCHEMA = (
         "restore the schema file from a backup: without it, data files that were written under "

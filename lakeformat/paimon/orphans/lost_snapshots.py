@@ -15,8 +15,8 @@ __all__ = ["lost_snapshots"]
 def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
     """Return a text if the newest snapshots may be lost; then no orphan file may be deleted.
 
-    Return None if LATEST of no branch is above its newest snapshot. ``known`` has the number of an
-    existing snapshot of each branch.
+    Return None if LATEST of no branch is above its newest snapshot. ``known`` has the branches to
+    check, each with the number of an existing snapshot, or 0. Unfinished branches are left out.
     """
     storage, layout = handle.storage, handle.layout
     for branch, number in known.items():
@@ -24,8 +24,8 @@ def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
         if lost is not None and branch not in unfinished_branches(storage, layout):
             return (
                 f"{lost}. Their files look like orphans, so no orphan file is deleted: restore the "
-                "lost files from a backup, if no commit was made since the loss. If none was lost, "
-                "for example because a rollback removed them beside a commit, or if there is no "
-                f"backup, run `lake repair-hints {handle.argument}`"
+                "lost files from a backup, unless a commit was made since the loss. If they cannot "
+                "be restored, or none was lost, for example because a rollback removed them while "
+                f"another program committed, run `lake repair-hints {handle.argument}`"
             )
     return None

@@ -100,8 +100,8 @@ def remove_orphans(
     newest commit are kept. With ``commit_comes_first``, a dry run takes the current time as the
     time of the newest commit. If the removal is interrupted, the next run deletes the remaining
     orphans. Raise InvalidRequestError for an age limit that is too recent. Raise it also if
-    ``max_share`` forbids the removal, or if the newest snapshots may be lost; a dry run reports
-    this instead.
+    ``max_share`` forbids the removal, or if there are orphans and the newest snapshots may be
+    lost; a dry run reports this instead.
     """
     require_same_table(handle)
     if not dry_run:

@@ -64,7 +64,8 @@ def plan_rollback(
 
     The plan has the snapshots, tags and changelogs that are newer than the target, and the
     consumers that have already read newer snapshots. But if an earlier attempt ``cut`` has deleted
-    all its snapshots, the plan only finishes that attempt: commits made after it are kept.
+    all snapshots that it planned to delete, the plan only finishes that attempt: commits made after
+    it are kept.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """

@@ -181,9 +181,9 @@ class TableCommits(TableReads):
 
         The commit may be of any kind. Raise CommitOutcomeUnknownError if the commit is found, but
         the branch was renamed or deleted after this table was opened. Raise CommitUndecidableError
-        if an expired snapshot may have been the commit. Raise InvalidRequestError if a later commit
-        of the same user is found instead, or if the rows of ``commit.replaces`` cannot be removed
-        any more (see ``CommitId``).
+        if ``commit.first_try_millis`` is set and an expired snapshot may have been the commit.
+        Raise InvalidRequestError if a later commit of the same user is found instead, or if the
+        rows of ``commit.replaces`` cannot be removed any more (see ``CommitId``).
         """
         from lakeformat.paimon.commit.earlier_result import find_commit
 

@@ -60,8 +60,9 @@ class TableOrphans(TableReads):
         removed.
 
         InvalidRequestError is raised if the table has no snapshot, tag or changelog, or if there
-        are more than 100 orphans with more than ``max_share`` of the table's files or bytes. A dry
-        run reports this instead. ``max_share=1`` skips both checks.
+        are more than 100 orphans with more than ``max_share`` of the table's files or bytes.
+        ``max_share=1`` skips these two checks. It is also raised if there are orphans, but a hint
+        LATEST shows that newer snapshots may be lost. A dry run reports these errors instead.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (the default; as many as
         the option ``file-operation.thread-num``), ``"serial"``, or an object such as

@@ -262,7 +262,9 @@ def test_nothing_is_removed_while_the_newest_metadata_file_may_be_lost(storage):
     files = stored_files(storage)
     planned = table(storage).remove_orphans(max_share=1)
     assert "version-hint.text has 3, but the newest metadata file is v2.meta" in planned.objection
-    with pytest.raises(InvalidRequestError, match=r"Their files look like orphans.* write 2 into"):
+    with pytest.raises(
+        InvalidRequestError, match=r"The files of lost changes look like orphans.* write 2 into"
+    ):
         table(storage).remove_orphans(max_share=1, dry_run=False)
     assert stored_files(storage) == files
     storage.overwrite(NEWEST, content)
