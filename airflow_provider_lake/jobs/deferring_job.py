@@ -246,7 +246,10 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
                 folder.renew()
                 output.log_new()
                 time.sleep(_LOOK_SECONDS)
-        return folder.process == process
+        if folder.process != process:
+            self._supervised = None  # a kill must not end the process of another attempt
+            return False
+        return True
 
     def _concluded(
         self, process: ProcessId, folder: RunFolder, request: JobRequest, context: Context

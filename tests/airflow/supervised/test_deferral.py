@@ -347,6 +347,30 @@ def test_a_worker_that_is_killed_right_after_the_start_is_rejoined(held, tmp_pat
     assert snapshots(warehouse) == [1]
 
 
+def test_a_kill_leaves_the_process_that_took_the_directory_of_the_awaited_one(held, monkeypatch):
+    """While the task waits in its slot, a clear starts another process in the same directory."""
+    context, work, began = task_context(), held(), []
+    first = defer(held(), context)
+    process = {"folder": first.folder, "pid": first.pid, "started": first.started}
+
+    def clear(_):
+        if not began:
+            began.append(None)
+            began.append(defer(held(), retried(context, clear_number=1)))
+
+    def killed(*_):
+        work.on_kill()
+        return {}
+
+    monkeypatch.setattr(time, "sleep", clear)
+    monkeypatch.setattr(work, "_run", killed)
+    monkeypatch.setattr(work, "_finish", lambda result, _: result)
+    work.execute_complete(context, {"status": "elsewhere", **process})
+
+    assert not runs(first.pid)
+    assert runs(began[1].pid)
+
+
 @pytest.mark.parametrize("status", ["ended", "elsewhere"])
 def test_a_task_takes_no_result_of_another_process(status, held, tmp_path, warehouse, caplog):
     context, later = task_context(), {"clear_number": 1}
