@@ -299,7 +299,9 @@ def test_a_decimal_whose_truncated_value_has_too_many_digits_is_refused(kind):
     least = Decimal((1, (9,) * digits, -2))
     table = Written(schema_of(("id", "int"), ("m", kind)), ((2, "truncate[7]"),))
     column = pa.array([None, Decimal("-0.01"), least], pa.decimal128(digits, 2))
-    with pytest.raises(InvalidRequestError, match=rf"column 'm' is {least} .* by truncate\[7\]"):
+    with pytest.raises(
+        InvalidRequestError, match=rf"a row has {least} in column .m.\. .* by truncate\[7\]"
+    ):
         table.writer().write(batch(id=[1, 2, 3], m=column))
     entries = table.entries(batch(id=[1, 2], m=column[:2]))
     values = [each["partition"]["p0"] for each in entries]

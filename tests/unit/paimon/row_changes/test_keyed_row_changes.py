@@ -198,7 +198,7 @@ def test_rows_without_a_sequence_are_not_deleted_by_it(bucket):
     for dry_run in (True, False):
         with pytest.raises(
             lake.UnsupportedError,
-            match=r"matches 1 row without a value in 'g' or 'h', .* Nothing was changed; write",
+            match=r"matches 1 row without a value in 'g' or 'h', .* Nothing was changed. Write",
         ):
             table.delete("k > 0", dry_run=dry_run)
     assert table.latest_snapshot().id == 2
