@@ -1,8 +1,8 @@
-"""Measures a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``, some minutes.
+"""Measures a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``.
 
-It compares a task that works on metadata with an empty Python task, in turns, from the request of a
-run to its end. Then it measures the delay of a commit's asset event. ``airflow_speed.md`` includes
-the load of the machine.
+It compares tasks that work on metadata with an empty Python task, in turns, from the request of a
+run to its end. Then it measures the delay of a commit's asset event. This takes some minutes. The
+page with the results, ``airflow_speed.md``, includes the load of the machine.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return the median and the extremes of ``values``, with one value for each round."""
+        """Return the median and the extremes of ``values``."""
         return cls(median(values), min(values), max(values))
 
 

@@ -1,9 +1,10 @@
 """Compares this tree with an earlier one: processes of both do the same work in turns.
 
-``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures the candidates of questions in
-this checkout of the repository and in another one, and prints a table in Markdown. A command such
-as ``git worktree add --detach ../earlier v0.1.0`` makes the other checkout. The earlier tree makes
-the data. Both trees use the packages of this Python.
+``python -m benchmarks.before_after EARLIER [QUESTION ...]`` measures this checkout of the
+repository and another one, and prints a table in Markdown. A question is a module in
+``benchmarks/questions``; its candidates are the pieces of work that it compares. A command such as
+``git worktree add --detach ../earlier v0.1.0`` makes the other checkout. The earlier tree makes the
+data. Both trees use the packages of this Python.
 
 A ratio above 1 means that this tree is slower. A candidate marked as a control runs no code of
 either tree, so its ratio shows the noise of the measurement.
@@ -32,9 +33,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a line for each candidate that is not a baseline; return 1 if a tree could not
-    answer.
-    """
+    """Print a line for each candidate that is not a baseline; return 1 if a checkout failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("earlier", type=Path, help="the folder of the other checkout")
     parser.add_argument(
@@ -113,7 +112,9 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of both trees. This tree works first in every second turn."""
+    """Return the CPU seconds of the earlier checkout and of this one. In every second turn, this
+    one runs the candidate first.
+    """
     if turn % 2:
         after = ask(now, number)
         return ask(before, number), after

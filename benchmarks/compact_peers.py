@@ -37,7 +37,7 @@ Timings: TypeAlias = Mapping[str, Sequence[float]]
 
 
 def write_batches(folder: Path, rows: int) -> None:
-    """Write eleven Arrow files of unsorted rows; no key is twice in a batch."""
+    """Write eleven Arrow files of unsorted rows; no file has a key twice."""
     random = np.random.default_rng(SEED)
     sizes = [rows // 2, *[rows // 2 // UPSERTS] * UPSERTS]
     values = pa.Table.from_batches(sample_batches(sum(sizes))).drop_columns(["k"])

@@ -18,7 +18,7 @@ OnProgress = Callable[[str], None]
 
 
 class UnequalAnswersError(Exception):
-    """A candidate gives another result than the baseline, so its time means nothing."""
+    """The results of a candidate and the baseline differ, so the candidate's time means nothing."""
 
 
 def ask(
@@ -61,7 +61,7 @@ def measure_times(
 
 
 def check_answers(question: Question[Any, Any], data: object, *, on_progress: OnProgress) -> None:
-    """Raise if a candidate gives another answer than the baseline."""
+    """Raise if the answers of a candidate and the baseline differ."""
     expected = answer_of(question, question.baseline, data, on_progress=on_progress)
     for candidate in question.candidates:
         if candidate == question.baseline:

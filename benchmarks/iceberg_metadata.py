@@ -124,7 +124,7 @@ def _summary(values: Sequence[int]) -> dict[str, Any]:
 def _avro(
     schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]], metadata: Mapping[str, str]
 ) -> bytes:
-    """Return a file with blocks of the size that Java's library gives them."""
+    """Return an Avro file whose blocks have the size that Avro's Java library uses."""
     stream, parsed = io.BytesIO(), fastavro.parse_schema(dict(schema))
     fastavro.writer(
         stream,
@@ -197,7 +197,7 @@ def _spec(partition: Sequence[PartitionColumn]) -> list[dict[str, Any]]:
 
 
 def _fields(*fields: tuple[int, str, Any]) -> list[dict[str, Any]]:
-    """Return fields with their ids. The default of a field is null if its type is a union."""
+    """Return Avro fields with their ids. A field whose type is a union gets the default null."""
     return [
         {"name": name, "type": kind, "field-id": field_id}
         | ({"default": None} if isinstance(kind, list) else {})

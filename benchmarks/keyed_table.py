@@ -1,4 +1,4 @@
-"""Primary-key tables of sample rows in runs that overlap, and their files for a plain reader."""
+"""Primary-key tables of sample rows in runs that overlap, and reads of their files with pyarrow."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
 
 
 def open_keyed(folder: Path, **options: str) -> lake.Table:
-    """Open the table that ``write_runs`` wrote, with other options; in their names ``_`` is a
-    hyphen and ``__`` a point.
+    """Open the table that ``write_runs`` wrote, with other options. In their names ``_`` stands for
+    a hyphen, and ``__`` for a dot.
     """
     table = lake.open_catalog(str(folder)).table(NAME)
     named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}

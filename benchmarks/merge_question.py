@@ -57,8 +57,8 @@ def _files(table: Path, _: Path) -> Callable[[], Batches]:
 
 
 def _verified(table: Path, _: Path) -> Callable[[], Batches]:
-    """Return a function that reads the files without a merge, and compares the checksums of all
-    pages, as every scan does.
+    """Return a function that reads the files without a merge. Like every scan, it verifies the
+    checksums of all pages.
     """
     return keyed_files(table, verified=True)
 

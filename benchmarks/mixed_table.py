@@ -1,5 +1,5 @@
-"""Mixed tables of sample rows with changes that no optimizing has merged, and their files for a
-plain reader.
+"""Mixed tables of sample rows with changes that no optimizing has merged, and reads of their
+files with pyarrow.
 """
 
 from __future__ import annotations

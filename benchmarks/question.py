@@ -50,7 +50,7 @@ class Question(Generic[Data, Result]):
     targets: Mapping[str, float] = field(default_factory=dict)
     """The required ratio of each candidate: the baseline's CPU time divided by the candidate's."""
     controls: frozenset[str] = frozenset()
-    """The candidates beside the baseline that run no code of the library: if their times in two
+    """The candidates, besides the baseline, that run no code of the library: if their times in two
     checkouts differ, that is noise."""
 
     def __post_init__(self) -> None:

@@ -172,12 +172,14 @@ def compact(data: Data) -> Iterator[Candidate]:
 
 
 QUESTIONS: Mapping[str, SparkQuestion] = {
-    "read": SparkQuestion("What does reading a compacted table cost beside its files?", read),
+    "read": SparkQuestion("What does reading a compacted table cost beyond plain Parquet?", read),
     "read_column": SparkQuestion("What does reading one column of a table cost?", read_column),
     "read_range": SparkQuestion("What does reading a range of keys cost?", read_range),
     "merge": SparkQuestion("What does merging cost beyond reading the files?", merge),
-    "write": SparkQuestion("How fast do rows come into eight sorted buckets?", write),
-    "compact": SparkQuestion("What does compaction in Spark's tasks cost over threads?", compact),
+    "write": SparkQuestion("How fast are rows written to eight sorted buckets?", write),
+    "compact": SparkQuestion(
+        "What does compaction in Spark's tasks cost compared with threads?", compact
+    ),
 }
 
 

@@ -49,13 +49,13 @@ def format_spark_report(
         f"{run.rows:,} rows, {run.rounds} rounds in one session, `local[2]`. Each cell is the "
         "median of the rounds and, in brackets, their range. CPU time is that of the driver, the "
         f"JVM and all Python workers. The machine's load was {load.median:.1f} ({load.low:.1f}–"
-        f"{load.high:.1f}) on {cores} cores: where it is above {cores}, the wall is noise.",
+        f"{load.high:.1f}) on {cores} cores: at a load above {cores}, wall times are noise.",
         "",
         *_measurements(answer),
         "",
         f"A ratio is the time of *{answer.baseline}* divided by the candidate's in the same round: "
         "1 is as fast, more is faster. Candidates took turns, in another order each round, after "
-        f"{checked} had given equal answers, every row and value counted.",
+        f"{checked} had given equal answers.",
         "",
         "## Made by",
         "",
@@ -80,7 +80,7 @@ def verdicts(candidates: Sequence[Candidate], answer: Answer) -> Iterator[str]:
         verdict = "reached" if by_cpu >= candidate.target else "**missed**"
         yield (
             f"*{candidate.name}* is at {by_cpu:.2f} of *{answer.baseline}* by CPU time, at "
-            f"{by_wall:.2f} by the wall; the target of {candidate.target:.2f} is {verdict} by CPU."
+            f"{by_wall:.2f} by wall time; the target of {candidate.target:.2f} is {verdict} by CPU."
         )
         yield ""
 

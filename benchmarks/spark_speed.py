@@ -84,8 +84,8 @@ def check_answers(candidates: Sequence[Candidate]) -> None:
     for name, answer in others:
         if answer != expected:
             raise UnequalAnswersError(
-                f"{name!r} does not give the answer of {first!r}, {answer!r} instead of "
-                f"{expected!r}; nothing was measured"
+                f"{name!r} does not give the answer of {first!r}: it gives {answer!r} instead of "
+                f"{expected!r}. Nothing was measured"
             )
 
 

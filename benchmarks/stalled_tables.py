@@ -106,7 +106,7 @@ def changes_of(
 ) -> Iterator[int]:
     """Upsert random keys into both tables, ``commits`` times.
 
-    Yield the number of commits so far: 0 before the first one, then after each quarter of all.
+    Yield the number of commits so far: 0 before the first, then after each quarter of them.
     """
     random, (mixed, plain) = np.random.default_rng(7), tables
     for number in range(commits + 1):

@@ -9,8 +9,8 @@ from pathlib import Path
 __all__ = ["cpu_seconds_between", "tree_ticks"]
 
 _PARENT, _TIMES = 1, slice(11, 15)
-"""The positions of fields in a ``stat`` file, counted after the name: the id of the parent, and the
-CPU times of the process and of its ended children.
+"""The positions of fields in ``/proc/<pid>/stat``, counted after the name: the id of the parent,
+and the CPU times of the process and of its ended children.
 """
 
 

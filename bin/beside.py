@@ -1,4 +1,4 @@
-"""Runs steps in parallel to the rest of a run, and prints their output after they have ended."""
+"""Runs steps in parallel with the rest of a run, and prints their output after they have ended."""
 
 from __future__ import annotations
 

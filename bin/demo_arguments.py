@@ -14,8 +14,8 @@ First a table by hand, then tables that a real Airflow maintains.
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
 Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. All of it ends with
-this command."""
+compacts and expires, and the asset event of one DAG starts another. Airflow stops
+when this command ends."""
 
 
 @dataclass(frozen=True, slots=True)

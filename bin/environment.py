@@ -45,8 +45,8 @@ LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
 def main(arguments: Sequence[str]) -> int:
     """Set up the environment, then replace this process by ``demo``, ``test`` or ``bench``.
 
-    Return 0 after ``prepare``, or if the help is requested before the environment is ready. Return
-    2 if the set-up fails, and 130 after Ctrl-C.
+    Return 0 after the command ``prepare``, or if the help is requested before the environment is
+    ready. Return 2 if the set-up fails, and 130 after Ctrl-C.
     """
     command, *rest = arguments
     signal.signal(signal.SIGTERM, stop)
@@ -103,7 +103,9 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if ``home`` has a bin/java. A Java in .venv is deleted when .venv is rebuilt."""
+    """Return True if ``home`` has a bin/java. A home in the stamp file may have none, because a
+    Java in .venv is deleted when .venv is rebuilt.
+    """
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
 

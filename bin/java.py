@@ -104,7 +104,7 @@ def ask_java(binary: str) -> Java | None:
 
 def write_wrapper(home: Path, runtime_java: Path) -> None:
     """Make ``home`` usable as JAVA_HOME. Its bin/java runs ``runtime_java``, but drops the argument
-    with which Spark requests the missing module.
+    with which Spark requests a module that this Java lacks.
     """
     script = home / "bin" / "java"
     script.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Builds the Java programs of tests/java, with the released jars from Maven.
+"""Builds one of the Java programs of tests/java, with the released jars from Maven.
 
-The argument of the script is ``peer`` (the default) or ``metastore``. The script prints, as JSON,
-the path of ``java`` and the class path that start this program.
+The argument of the script names the program: ``peer`` (the default) or ``metastore``. The script
+prints, as JSON, the path of ``java`` and the class path that start the program.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 """Keeps totals per item up to date from the changes of a table, each counted once.
 
 Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with
-a ``changelog-producer`` (``lookup`` needs compactions, too); a triggerer runs. The connection
-``lake_default`` names the warehouse. The first run creates ``shop.item_totals``.
+a ``changelog-producer`` (``lookup`` and ``full-compaction`` need compactions, too); a triggerer
+runs. The connection ``lake_default`` names the warehouse. The first run creates
+``shop.item_totals``.
 
 The idea: a run reads from the position of this DAG's consumer up to the newest snapshot in the
 run's events. It publishes the totals, and then moves the consumer. Airflow may give several events

@@ -6,8 +6,9 @@ Change ``TABLE`` and ``KEPT`` here.
 
 The idea: a deletion that cannot be undone is shown first. The question contains the numbers of
 snapshots and of changelogs that a dry run found. The larger number is the limit: "Approve" deletes
-no more snapshots than that, and no more changelogs, even if it comes late. "Reject", or no answer
-within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is kept.
+no more snapshots than that, and no more changelogs, even if you approve hours later. "Reject", or
+no answer within a day, deletes nothing. Everything that a tag, a branch or a consumer needs is
+kept.
 
 ``expire`` has no retries, because a retry could delete as many snapshots again. If it fails, do not
 clear it alone, but trigger another run of the DAG, which asks again.

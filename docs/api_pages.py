@@ -14,9 +14,12 @@ from airflow_provider_lake.provider_info import get_provider_info
 __all__ = ["api_pages"]
 
 _KINDS = ("hooks", "operators", "sensors", "triggers")
+_COMMON_ARGUMENTS = "airflow_provider_lake.operators.job.LakeWarehouseJobOperator"
+"""The base class of the operators, whose docstring describes the arguments that they share."""
 _OTHER_NAMES = (
     "The names are the hooks, operators, sensors, triggers, decorators and notifiers of the",
-    "provider. [Templates](../templates.md) and [assets](../assets.md) describe its other names,",
+    "provider. The operators share the arguments of the base class `LakeWarehouseJobOperator`.",
+    "[Templates](../templates.md) and [assets](../assets.md) describe other names of the provider,",
     "such as `lake_dags` and `lake_asset`. In a DAG, `lake_job_task` and `lake_commit_task` are",
     "the decorators `@task.lake_job` and `@task.lake_commit`.",
 )
@@ -54,6 +57,8 @@ def _of_provider() -> Iterator[str]:
     """Yield the public classes, the decorators and the notifiers that the provider lists."""
     info = get_provider_info()
     for kind in _KINDS:
+        if kind == "operators":
+            yield _COMMON_ARGUMENTS
         for listed in info[kind]:
             for module in listed["python-modules"]:
                 classes = (name for name in _promised(module) if name[0].isupper())

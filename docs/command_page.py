@@ -24,7 +24,7 @@ _EXPLAINED_ABOVE = {
 }
 """The texts of parameters that the introduction describes for all commands."""
 _IN_ITS_NAME = re.compile(r"The (new )?name( of the \w+)?\.")
-"""Matches the text of an argument that the name of the argument already has."""
+"""Matches a help text that only repeats the argument's name, such as "The name of the tag."."""
 
 
 def command_line_page(generated: str) -> str:

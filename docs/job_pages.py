@@ -61,9 +61,10 @@ Each job is a function and a command:
 `--request` takes a JSON object, or the path or URI of a file with one. `run` takes a dict with the
 same keys, or the typed request, such as
 `spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. One
-error lists the unknown, missing and wrong keys of a request. A key or a job that the format of the
-table does not have is refused, too, and the error names what to use instead. If the default of a
-key is a table option, [Table options](reference/options.md) has the default of that option.
+error lists the unknown, missing and wrong keys of a request. If the format of the table does not
+support the job or one of the given keys, the job fails, and the error has advice. If the default
+of a key is an option of Paimon tables, [Table options](reference/options.md) has the default of
+that option.
 
 The commands have these options:
 
@@ -76,7 +77,7 @@ variable, so that no argument shows a secret |
 | `--source-options-env NAME` | reads `source_options` in the same way |
 | `--watch-parent`, or `LAKE_WATCH_PARENT=1` | ends the job when its parent process dies |
 
-During the work the command prints lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
+During the work the command may print lines `LAKE_PROGRESS {"done": …, "total": …, "unit": …}` to
 standard output; `unit` names what is counted, such as `files`. At its end the command prints one
 line `LAKE_REPORT {…}` with the result; `run` returns the same result. After a failure the error is
 on standard error, and the line `LAKE_REPORT` is printed only if a part of the work was done. The
@@ -100,10 +101,11 @@ table also if its newest snapshot had these statistics already |
 | `seconds` | the duration |
 | `report` | the library's own report. Lists are cut to 100 members; `left_out` has, for each cut \
 list, the number of omitted members |
-| `staged` | only of two jobs. Of `ingest` with `stage`: the address of the staged result for the \
-job `commit`. Of `check` with `staged`: the list of addresses that were checked |
-| `next_snapshot` | only of `ingest` with `source_table`: the number of the snapshot of the source \
-table that the next run reads first |
+| `staged` | only from two jobs. From `ingest` with `stage`: the address of the \
+[staged result](ingest.md#staging) for the job `commit`. From `check` with `staged`: the list of \
+addresses that were checked |
+| `next_snapshot` | only from `ingest` with `source_table`: the number of the snapshot of the \
+source table that the next run reads first |
 
 | exit code | meaning |
 |---|---|

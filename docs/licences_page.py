@@ -1,4 +1,4 @@
-"""The page of licences, made of the metadata of the installed packages."""
+"""The page of licences, made from the metadata of the installed packages."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in the formats Apache Paimon, Apache Iceberg and Mixed, from Python: write and read.
+"""Read and write tables in the formats Apache Paimon, Apache Iceberg and Mixed from Python.
 
 import lakeformat as lake
 

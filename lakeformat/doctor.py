@@ -202,9 +202,9 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
     """Return the path of ``java`` and the place where it was found.
 
-    The place is ``JAVA_HOME``, ``PATH`` or ``environment``, which is the folder ``java`` in the
-    environment of this Python. If ``JAVA_HOME`` is set, the path of ``java`` in it is returned
-    even if this file does not exist. Without Java the result is ``(None, "")``.
+    The place is ``JAVA_HOME``, ``PATH`` or ``environment``. The last one means the folder ``java``
+    in the environment of this Python. If ``JAVA_HOME`` is set, the path of ``java`` in it is
+    returned even if this file does not exist. Without Java the result is ``(None, "")``.
     """
     home = environ.get("JAVA_HOME")
     if home:

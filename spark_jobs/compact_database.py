@@ -126,7 +126,7 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     outcome = Outcome(
         reason=f"{len(due)} of {len(outcomes)} tables "
         + ("would be compacted" if dry_run else "compacted")
-        + (f", {len(earlier)} by an earlier attempt" if earlier else "")
+        + (f", {len(earlier)} already compacted by an earlier attempt" if earlier else "")
         + (f", {len(failed)} failed" if failed else "")
         + (f", {skipped}" if skipped else ""),
         report={"tables": [_small(each) for each in outcomes]},

@@ -105,7 +105,7 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
     """Mark a ``CommitConflictError`` of a request with ``read_snapshot`` as final, so that the task
-    is not retried: a retry would commit the same rows and fail again. With
+    is not retried: a retry would try to commit the same rows and fail again. With
     ``conflict='transaction-order'`` the error is not marked.
     """
     from lakeformat import CommitConflictError

@@ -46,11 +46,11 @@ JOB = Job(
 
 
 def run(request: MaintainRequest | JsonObject, spark: SparkSession | None = None) -> JobResult:
-    """Run the job and return its result; raise ``InvalidRequestError`` for a wrong request.
+    """Run the job and return its result; raise ``PartlyFailedError`` if a step or a table fails.
 
-    With engine ``spark`` the job uses the session ``spark``; ``spark=None`` starts one. Raise
-    ``PartlyFailedError`` if a step or a table failed, and ``UnhealthyTableError`` if the verdict on
-    a table is ``fail_when`` or worse.
+    Raise ``InvalidRequestError`` for a wrong request, and if every table refuses it. Raise
+    ``UnhealthyTableError`` if the verdict on a table is ``fail_when`` or worse. With engine
+    ``spark`` the job uses the session ``spark``; ``spark=None`` starts one.
     """
     return JOB.answer(request, lambda wanted: _act(wanted, spark))
 

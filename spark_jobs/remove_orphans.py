@@ -76,19 +76,19 @@ def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
     refused = table.refused_arguments.get(JOB.operation, {})
     for advice, argument, is_given in (
         (
-            "without tasks of Spark: use engine 'python'",
+            "in this process, not in Spark tasks: use engine 'python'",
             "executor",
             wanted.engine != "python",
         ),
         (
-            "only in the directory of the table: leave out key 'external_paths'",
+            "only in its own directories: leave out key 'external_paths'",
             "external_paths",
             bool(wanted.external_paths),
         ),
     ):
         if is_given and argument in refused:
             raise UnsupportedError(
-                f"{wanted.table} is {table.kind}. Its orphan files are searched {advice}"
+                f"{wanted.table} is {table.kind}. Its orphan files are searched for {advice}"
             )
 
 

@@ -279,7 +279,7 @@ def _without_catalog(name: str) -> str:
 
 
 def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
-    """Raise ``LakeArgumentError`` for an asset whose URI Airflow has shortened, and for outlets
+    """Raise ``LakeArgumentError`` if Airflow has dropped a part of an asset's URI, and for outlets
     that have watchers or that Airflow would ignore.
     """
     try:

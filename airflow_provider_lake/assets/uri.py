@@ -192,9 +192,9 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
 def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
     """Return the watcher with a copy of its trigger that belongs only to the asset ``uri``.
 
-    Airflow stores one progress for each trigger, so two assets must not share a trigger. A watcher
-    with another kind of trigger is returned unchanged. Raise ``ValueError`` if the trigger watches
-    another table.
+    Airflow cannot store the position of a trigger that two assets share. A watcher whose
+    trigger is not a ``LakeSnapshotEventTrigger`` is returned unchanged. Raise ``ValueError`` if the
+    trigger watches another table.
     """
     trigger: Any = watcher.trigger
     if not hasattr(trigger, "for_asset"):

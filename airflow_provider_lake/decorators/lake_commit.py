@@ -110,12 +110,14 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
-        rows; ``skip`` does nothing. Default: ``redo``
+        same commit deletes the rows of the first run that have no key; a row with a key is kept
+        until a new row of the same key replaces it. ``force`` does the work again and keeps the
+        rows without a key, too; ``skip`` does nothing. Default: ``redo``
     :param skip_if_noop: skip the task, and its downstream tasks, if the function returned no row
+        and nothing was published
     :param on_report: a function, or a list of functions, that gets the result as a dict after the
-        commit, in the task's process. If the function fails, its error is logged as a warning, and
-        the task succeeds
+        commit, in the task's process. An error of such a function is logged as a warning, and the
+        task succeeds
     """
 
     job = "lake_commit"

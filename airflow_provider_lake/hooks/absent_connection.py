@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a connection is really absent. Airflow reports a connection as absent also if it
+"""Checks that a connection is really absent. Airflow also reports a connection as absent if it
 exists but cannot be read.
 """
 
@@ -16,10 +16,10 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     """Raise an error if a secrets backend fails to look up the connection.
 
     Airflow ignores the failure of a backend, and treats the connection as missing. A task would
-    then use a default, and so the wrong lake or the wrong Spark. With ``team``, only the connection
-    of that team is looked up.
+    then use a default, and so the wrong lake or the wrong Spark. ``team`` is passed to each backend
+    that accepts a team.
 
-    Raise ``InvalidRequestError`` for a variable of the environment that cannot be read, and
+    Raise ``InvalidRequestError`` for an environment variable that cannot be read, and
     ``UnavailableError`` if another backend failed.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends a task whose supervisor has died: the task's result is lost, and its retry may run already.
+"""Ends a task whose supervisor has died: the task's result is lost, and its retry may be running.
 
 The supervisor is the process that watches the process of the task for Airflow. After the
 death of the supervisor, the task would end only when it sends its next message to the supervisor,

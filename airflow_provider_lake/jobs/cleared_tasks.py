@@ -8,7 +8,8 @@ At its end the task records its success in the directory of the table. If the ta
 its run is deleted and created again, the next attempt finds the record. It commits with a new
 identifier, so the work is done again. With ``on_clear="skip"`` it keeps the result instead.
 
-A retry finds a record only if Airflow did not get the report of the success. It keeps the result.
+A retry finds a record only if Airflow did not get the report of the success. Such a retry keeps the
+recorded result.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ __all__ = ["LakeRepeatedMixin", "OnClear", "replaced_snapshot", "would_add_again
 
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """The choice for a task that is cleared after a success: ``redo`` does the work again and deletes
-the rows of the first run, ``force`` does it again and keeps these rows, ``skip`` does nothing.
+the rows of the first run that have no key, ``force`` does it again and keeps these rows, ``skip``
+does nothing.
 """
 
 
@@ -113,8 +115,8 @@ class LakeRepeatedMixin(LakeJobMixin):
         return bool(mark - (stock.retries or 0) >= record.attempt)
 
     def _recorded_result(self, request: JobRequest) -> JobResult | None:
-        """Return the result of the success that this attempt keeps, if its snapshot is not found.
-        The job must not run then: without the snapshot it would commit again, or fail.
+        """Return the recorded result that this attempt keeps, if the snapshot of its commit is not
+        found. The job must not run then: without the snapshot it would commit again, or fail.
 
         In all other cases return None: the job runs, and returns its own result.
         """

@@ -279,7 +279,7 @@ class DeferringJob(LakeJobMixin, LakeSparkArguments):
 
 def _folder_of(event: Mapping[str, Any]) -> RunFolder | None:
     """Return the directory of the process for which the trigger has waited; None for a trigger of
-    the release before.
+    the previous release.
     """
     from airflow_provider_lake.supervised.run_folder import RunFolder
 
@@ -288,8 +288,8 @@ def _folder_of(event: Mapping[str, Any]) -> RunFolder | None:
 
 
 def _process_of(event: Mapping[str, Any]) -> ProcessId | None:
-    """Return the process for which the trigger has waited; None for a trigger of the release
-    before, whose events do not name it.
+    """Return the process for which the trigger has waited; None for a trigger of the
+    previous release, whose events do not name the process.
     """
     from airflow_provider_lake.supervised.process_id import ProcessId
 

@@ -45,9 +45,9 @@ class LakeCheckOperator(LakeJobOperator):
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
     :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
-        rows the commit will replace; ``unique`` ignores these rows. Default: None. In a cleared run
-        the default is the snapshot that the ``LakeCommitOperator`` after this task published before
-        the clear, unless that operator has ``on_clear="force"``. If that operator is mapped, it is
+        rows the commit will replace; ``unique`` ignores these rows. Default: in a cleared run, the
+        snapshot that the ``LakeCommitOperator`` after this task published before the clear, unless
+        that operator has ``on_clear="force"``; otherwise None. If that operator is mapped, it is
         found only if its ``expand`` has one argument: the results of this task, or of a task
         between the two that is mapped in the same way
     :param where: check only rows that meet this SQL condition
@@ -56,11 +56,11 @@ class LakeCheckOperator(LakeJobOperator):
     :param not_null: columns that must not have nulls
     :param unique: columns, or lists of columns, whose values no two rows may share, such as
         ``["id", ["shop", "number"]]``. Staged rows are compared with the table as it will be after
-        the commit
+        the commit. One process reads these columns, even with engine ``spark``
     :param accepted_values: the values that a column may have, such as
         ``{"status": ["new", "paid"]}``
     :param freshness: for DATE and TIMESTAMP columns: the age that the newest time in the column
-        must not exceed, such as ``{"ordered_at": "1 d"}``
+        must not exceed, such as ``{"ordered_at": "1 d"}``. The check fails if no row has a time
     :param conditions: SQL conditions that each row must meet, such as ``["amount >= 0"]``
     :param warn_only: checks that only warn, by their names, such as ``["not_null(note)"]``, or by
         their kind, such as ``["unique"]``; ``rows`` names the check of ``min_rows`` and
@@ -127,8 +127,8 @@ class LakeCheckOperator(LakeJobOperator):
 
     def _replaced_snapshot(self, context: Context) -> int | None:
         """Return the number of the snapshot that the ``LakeCommitOperator`` after this task has
-        published in an earlier attempt of this run. Return None if there is none, if a rollback
-        removed it, or if its rows are kept.
+        published in an earlier attempt of this run. Return None if none is found, if another commit
+        has this number after a rollback, or if ``on_clear="force"`` keeps the rows of the snapshot.
         """
         from lakeformat import CommitId
 

@@ -26,8 +26,9 @@ class LakeCommitOperator(LakeJobOperator):
 
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
-        rows; ``skip`` does nothing. Default: ``redo``
+        same commit deletes the rows of the first run that have no key; a row with a key is kept
+        until a new row of the same key replaces it. ``force`` does the work again and keeps the
+        rows without a key, too; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "commit"

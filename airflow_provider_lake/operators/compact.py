@@ -24,14 +24,14 @@ class LakeCompactOperator(LakeJobOperator):
     Mixed table also publishes all merged rows in one commit, and refuses ``idle``, ``buckets``,
     ``where``, ``partitions``, ``order_by`` and ``max_commits``.
 
-    :param strategy: ``full`` compacts every bucket of a primary-key table completely; in an append
-        table it merges small files, even a few, but may keep large files. ``minor`` compacts only
-        the files that the options of the table select. In an Iceberg table ``full`` takes the files
-        that are too small or too large, or that have deletes; ``minor`` takes those that are due by
-        the rules of Java's ``rewrite_data_files``. In a Mixed table ``full`` takes the partitions
-        with changes, deletes or too many small files, and ``minor`` those that are due by the table
-        properties. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
-        ``minor``, and sort the rows of the new files
+    :param strategy: in a Paimon table with a primary key ``full`` compacts every bucket completely;
+        in one without a key it merges even a few small files, but may keep large files. ``minor``
+        compacts only the files that the table options select. In an Iceberg table ``minor`` takes
+        the files that are due by the rules of Java's ``rewrite_data_files``. ``full`` takes these,
+        and also as few as two small files of a partition, and all files with deletes. In a Mixed
+        table ``minor`` takes the partitions that are due by the table properties, ``full`` those
+        with changes, deletes or too many small files. Only for Iceberg tables: ``sort`` and
+        ``zorder`` compact the same files as ``minor``, and sort the rows of the new files
     :param where: a SQL condition on partition columns. For an Iceberg table, a condition on any
         columns: only files that may have rows that meet it are compacted, each as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
@@ -43,8 +43,8 @@ class LakeCompactOperator(LakeJobOperator):
     :param order_by: columns by which to sort the rows. Strategy ``full`` sorts all rows of the
         chosen partitions; a Paimon table must have no primary key. Strategy ``sort`` sorts by these
         columns, by default by the sort order of the table. Strategy ``zorder`` needs columns here.
-        Strategy ``minor`` refuses ``order_by``. To sort an Iceberg table by column after column, an
-        item may also be a term such as ``day(ts) desc nulls last``
+        Strategy ``minor`` refuses ``order_by``. In an Iceberg table an item may also be a term such
+        as ``day(ts) desc nulls last``, but not for a Z-order
     :param order_strategy: the way to sort by the columns ``order_by`` with strategy ``full``.
         ``order`` sorts by the first column, then by the next; ``zorder`` and ``hilbert`` sort along
         a curve through all these columns. Iceberg tables do not have ``hilbert``. Default:

@@ -24,18 +24,15 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
     """Compacts the tables of databases in one task, one after the other; a failed table does not
     stop the next.
 
-    If any table fails, the task fails and names each failed table; a retry compacts the rest. To
-    give each table its own task, map ``LakeCompactOperator`` instead.
+    If any table fails, the task fails and names each failed table; a retry compacts the
+    failed tables. To give each table its own task, map ``LakeCompactOperator`` instead.
 
     :param database: a regular expression for the whole name of a database
     :param including: compact only tables whose whole name ``database.table`` matches this regular
         expression
     :param excluding: do not compact tables whose whole name ``database.table`` matches this regular
         expression
-    :param strategy: ``full`` compacts every bucket of a primary-key table completely; in an append
-        table it merges small files, even a few, but may keep large files. ``minor`` compacts only
-        the files that the options of the table select. In Iceberg and Mixed tables the strategies
-        select as in ``LakeCompactOperator``
+    :param strategy: ``full`` or ``minor``, as in ``LakeCompactOperator``
     :param where: a SQL condition on partition columns; for Iceberg tables, on any columns, as in
         ``LakeCompactOperator``. With this argument Mixed tables are skipped, and tables without
         these columns fail

@@ -22,7 +22,8 @@ class LakeHealthOperator(LakeJobOperator):
     :param unknown: also list the directories, to find unreferenced, missing and truncated files.
         Only for Paimon tables
     :param fail_when: ``degraded``: fail if the verdict is ``degraded`` or ``unhealthy``;
-        ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the verdict
+        ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail because of the
+        verdict
     """
 
     job = "health"

@@ -63,22 +63,22 @@ class LakeIngestOperator(LakeJobOperator):
     :param format: format of the files. Default: by their suffix. JSON means one object per line.
         For change messages, one per line, name their format, such as ``debezium-json``. The task
         then upserts and deletes rows, adds new columns and widens types
-    :param delimiter: of CSV files: the character between two values; ``\\t`` is a tab. Default: a
+    :param delimiter: for CSV files: the character between two values; ``\\t`` is a tab. Default: a
         comma
-    :param quote: of CSV files: the character around values that hold a delimiter or a line break;
+    :param quote: for CSV files: the character around values that hold a delimiter or a line break;
         empty for none. Default: ``"``
-    :param escape: of CSV files: the character before a delimiter or quote that belongs to a
-        value. Default: none
-    :param header: of CSV files: True if the first line names the columns. If False, the files have
+    :param escape: for CSV files: the character that escapes a delimiter or quote in a value.
+        Default: none
+    :param header: for CSV files: True if the first line names the columns. If False, the files have
         the columns of the table, in the order of the table. Default: True
-    :param null_values: of CSV files: the unquoted texts that stand for NULL, such as
+    :param null_values: for CSV files: the unquoted texts that stand for NULL, such as
         ``["", "NULL"]``. Default: the empty text
-    :param encoding: of CSV and JSON files: their encoding, such as ``latin-1`` or ``utf-16``.
+    :param encoding: for CSV and JSON files: their encoding, such as ``latin-1`` or ``utf-16``.
         Default: ``utf-8``
     :param compression: compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or
         ``.zst``
-    :param messages_of: required if change messages are of several source tables: the source table
-        to ingest, such as ``shop.orders``. The messages of the other tables are ignored
+    :param messages_of: required if change messages come from several source tables: the one to
+        ingest, such as ``shop.orders``. The messages of the other tables are ignored
     :param source_table: another table of the warehouse, ``database.table``: ingest its changes
         since the last run. Both tables must be Paimon tables
     :param consumer: required with ``source_table``: a name under which the source table stores the
@@ -102,7 +102,7 @@ class LakeIngestOperator(LakeJobOperator):
         source, each with that name: ``{"amount": "Amount (EUR)"}``
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
-    :param overwrite: replace rows in the same commit: ``partitions`` replaces all rows of the
+    :param overwrite: replace rows, in one commit: ``partitions`` replaces all rows of the
         partitions that get rows, ``table`` all rows of the table, even if the source has no rows.
         Default: add the rows
     :param read_snapshot: for files and SQL tables whose rows were computed from the target table:
@@ -116,9 +116,9 @@ class LakeIngestOperator(LakeJobOperator):
         without ``read_snapshot``: the rows that other commits write after the task begins to read
         the source are kept
     :param upsert_by: for Iceberg and Mixed tables: the key columns (for a Mixed table its key).
-        Rows replace the stored rows with the same key, in the same commit. An Iceberg table
-        refuses two new rows with the same key. For change messages, an Iceberg table needs
-        ``upsert_by`` only if it has no identifier fields
+        New rows replace the stored rows with the same key, in one commit. An Iceberg table refuses
+        two new rows with the same key. Change messages may repeat a key, and need ``upsert_by``
+        only if the table has no identifier fields
     :param on_schema_change: for files and SQL tables whose columns differ from the table's:
         ``fail`` refuses new columns and values that do not fit, ``add`` adds the new columns,
         ``widen`` also widens types. Change messages and ``source_table`` always add and widen
@@ -134,10 +134,13 @@ class LakeIngestOperator(LakeJobOperator):
     :param stage: only write the data files. ``LakeCommitOperator`` publishes them later; give it
         the address ``staged`` from the result. Not for Mixed tables
     :param ingest_again: ingest all files of ``source`` in every run. Default: skip files that
-        earlier runs of the task have ingested, if the task only adds rows
+        earlier runs of the task have ingested. No file is skipped if a repeated row changes nothing
+        in the table, as with most primary keys, or with change messages, ``overwrite``,
+        ``upsert_by`` or ``stage``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run; ``force`` does the work again and keeps these
-        rows; ``skip`` does nothing. Default: ``redo``
+        same commit deletes the rows of the first run that have no key; a row with a key is kept
+        until a new row of the same key replaces it. ``force`` does the work again and keeps the
+        rows without a key, too; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "ingest"

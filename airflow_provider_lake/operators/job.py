@@ -35,9 +35,10 @@ class LakeWarehouseJobOperator(SparkJob, metaclass=RefusingConstruction):
     :param lake_conn_id: connection of type ``lake``. If ``lake_default`` does not exist, the
         warehouse is ``./warehouse``
     :param engine: ``python`` works on the worker, without Spark; ``spark`` submits the same job.
-        ``auto`` uses Spark if ``spark_conn_id`` is given. For a job that reads or writes rows, it
-        also uses Spark if the connection of the lake has the engine ``spark``, or has ``auto`` and
-        names a Spark connection. Otherwise it uses Python
+        ``auto`` uses Spark if ``spark_conn_id`` is given. For ``changelog``, ``check``,
+        ``compact``, ``compact_database``, ``ingest``, ``maintain`` and ``rescale`` it also uses
+        Spark if the lake's connection has the engine ``spark``, or has ``auto`` and names a Spark
+        connection. Otherwise it uses Python
     :param spark_conn_id: connection of type ``spark``. Default: the Spark connection that the
         lake's connection names, or ``spark_default``. If ``spark_default`` does not exist, Spark
         runs on this machine, as ``local[*]``

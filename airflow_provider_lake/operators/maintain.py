@@ -15,13 +15,15 @@ __all__ = ["LakeMaintainOperator"]
 
 
 class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
-    """Runs all maintenance that a table, or each table of databases, needs, in the right order.
+    """Runs all maintenance that a table, or each table of the matching databases, needs, in the
+    right order.
 
     In a Paimon table it expires partitions, compacts the buckets for which ``LakeHealthOperator``
     advises a compaction, expires snapshots beyond the table's retention, and deletes orphan files
-    older than a day. In an Iceberg table it compacts delete files, data files and manifests,
-    expires snapshots, and deletes orphan files older than three days. In a Mixed table it merges
-    changes, expires snapshots, and deletes orphan files older than three days in both stores.
+    that last changed at least a day before the newest commit. In an Iceberg table it compacts
+    delete files, data files and manifests, expires snapshots, and deletes orphan files older than
+    three days. In a Mixed table it merges changes, expires snapshots, and deletes orphan files
+    older than three days in both stores.
 
     If the task is killed, all tables remain intact, and a retry does the rest. The log has one
     sentence with the numbers, and a warning for each problem that remains.
@@ -34,11 +36,11 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     :param excluding: with ``database``: do not maintain tables whose whole name ``database.table``
         matches this regular expression
     :param expire_consumers: delete consumers without progress since this time, or for this long,
-        such as ``"2 d"``. The table option ``consumer.expiration-time`` of Paimon tables deletes
-        consumers, too. Default: only the table option deletes consumers
+        such as ``"2 d"``. With or without this argument, the table option
+        ``consumer.expiration-time`` of a Paimon table deletes consumers
     :param fail_when: ``degraded``: fail if the health verdict after the work is ``degraded`` or
-        ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
-        verdict
+        ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail because
+        of the verdict
     :param dry_run: only report what each step would do. ``fail_when`` is then refused
     """
 

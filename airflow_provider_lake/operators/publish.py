@@ -24,7 +24,7 @@ class LakePublishOperator(LakeJobOperator):
     :param check: publish nothing, but read the published table with each installed reader of
         Iceberg. The task fails at once if the metadata is behind or names wrong files, or if a
         reader fails or returns other rows than the published files. Known limits of a reader do not
-        count
+        fail the task
     """
 
     job = "publish"

@@ -19,8 +19,9 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     Dry run by default: lists what it would delete. Check the list, then set ``dry_run=False``.
 
     :param older_than: only delete files last changed before this: a time, or an age such as
-        ``"2 d"``. Default: one day before the newest commit; without a commit, one day ago; for
-        Iceberg and Mixed tables, three days ago
+        ``"2 d"``. Default: one day before the newest commit; if there is no commit, or
+        ``running_since`` is given, one day ago. For Iceberg and Mixed tables the default is three
+        days ago
     :param dry_run: only list the files that would be deleted
     :param running_since: start of the oldest running write: files changed since then are kept
     :param allow_younger: allow an ``older_than`` within the last day, or after ``running_since``.

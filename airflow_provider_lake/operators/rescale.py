@@ -19,8 +19,8 @@ class LakeRescaleOperator(LakeJobOperator):
 
     :param bucket: the number of buckets. Default: the table option ``bucket``. If the number
         differs from the option, the rewritten partitions refuse added rows until you set the option
-        to this number; an overwrite is accepted. A table with postponed buckets needs the number,
-        and keeps its option
+        to this number; an overwrite is accepted. A table with postponed buckets (``bucket=-2``)
+        needs this argument; do not change its option
     :param where: a SQL condition on partition columns
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition

@@ -68,12 +68,13 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        If the first attempt does not know ``first_try_head``, its identity has no
-        ``first_try_millis``. With the start of the run as this time, a rollback of an Iceberg table
-        by another task since the start would be taken for this one.
+        A first attempt has no earlier commit to find. So without ``first_try_head`` its identity
+        has no ``first_try_millis``. If that were the start of the DAG run, a rollback of an Iceberg
+        table by another task since then would be taken for a rollback by this task.
 
-        After a deferral the process may have done the work. Then the time is that of the deferral,
-        or the start of the run if that is unknown.
+        After a deferral, the process of this attempt may have published the commit. Then
+        ``first_try_millis`` is a time before the start of that process, or the start of the DAG run
+        if that time is unknown.
         """
         commit = super()._commit_id(context)
         if not self._is_resumed:
@@ -88,7 +89,9 @@ class LakeRollbackOperator(LakeJobOperator):
         return replace(commit, first_try_millis=self._began_millis)
 
     def defer(self, **given: Any) -> NoReturn:
-        """Defer the task, and keep the time before the start of its process."""
+        """Defer the task. If this attempt has started the process, pass a time before its start to
+        ``execute_complete``.
+        """
         if self._supervised is not None:  # it has started the process
             given["kwargs"] = {"began_millis": self._began_millis}
         super().defer(**given)
@@ -98,8 +101,9 @@ class LakeRollbackOperator(LakeJobOperator):
     ) -> Any:
         """Return the result of the process or driver for which the trigger has waited.
 
-        ``began_millis`` is a time before the start of this process, in epoch milliseconds; None if
-        an earlier attempt or the release before has started it.
+        ``began_millis`` is a time before the start of the process, in epoch milliseconds. It is
+        None for a driver on a cluster. It is also None if an earlier attempt started the process,
+        or if an earlier release of the provider deferred the task.
         """
         self._began_millis = began_millis
         return super().execute_complete(context, event)

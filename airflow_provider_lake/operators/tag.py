@@ -38,9 +38,9 @@ class LakeTagOperator(LakeJobOperator):
     :param missing_ok: ``delete``: ignore a tag that does not exist
     :param force: ``delete``, ``replace``: also accept a tag at which a branch began, and a tag
         ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
-        more than 100 snapshots and changelogs, a tag ``rollback-to-as-latest-…`` that still
-        protects files is refused even with ``force``. For an Iceberg table the argument has no
-        effect
+        more than 100 snapshots and changelogs in total, a tag ``rollback-to-as-latest-…`` that
+        still protects files is refused even with ``force``. For an Iceberg table the argument has
+        no effect
     :param dry_run: ``delete``: only report what would be deleted
     """
 
@@ -86,7 +86,8 @@ class LakeTagOperator(LakeJobOperator):
 
     def _refuse_missing(self, name: str, before: object) -> None:
         """Raise ``LakeArgumentError`` for an argument that became None when it was rendered. An
-        argument that selects the snapshot is refused only if the newest snapshot would get the tag.
+        argument that selects the snapshot is refused only if no other argument selects one, because
+        then the newest snapshot would get the tag.
         """
         has_origin = any(getattr(self, each) is not None for each in _ORIGINS)
         if name not in _ORIGINS or (self.action in ("create", "replace") and not has_origin):

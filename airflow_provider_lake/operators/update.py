@@ -27,10 +27,9 @@ class LakeUpdateOperator(LakeJobOperator):
     :param set: the new value of each column, such as ``{"note": "paid", "price": None}``; None
         stores NULL. A text is converted to the type of the column, as in SQL. Columns of the
         primary key cannot be set, except in an Iceberg table
-    :param read_snapshot: for Paimon tables with a primary key, with ``conflict``: the position at
-        which an earlier task read the table, such as ``"main/7"``. The rows are searched in this
-        state. If other commits have changed a row since, it is not updated. Default: the newest
-        snapshot
+    :param read_snapshot: for Paimon tables with a primary key: the position at which an earlier
+        task read the table, such as ``"main/7"``. The rows are searched in this state. A row that
+        other commits have changed since then is not updated. Default: the newest snapshot
     :param conflict: the only value is ``transaction-order``. It is required with ``read_snapshot``,
         unless the table option ``write.conflict`` has this value. A Mixed table always uses
         ``transaction-order`` and refuses ``read_snapshot``: its rows are searched in the state at

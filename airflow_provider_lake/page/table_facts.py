@@ -56,9 +56,7 @@ class TableFacts:
     rows: int | None
     """The number of rows that a scan returns; None if unknown."""
     counts_rows: bool
-    """True if the record counts of commits are row counts, as the function ``counts_rows`` defines
-    them.
-    """
+    """True if each record that a commit counts is one row of a scan."""
     tags: Sequence[Any] | None
     """The tags; None if there are more than 200."""
     consumers: Sequence[Any]

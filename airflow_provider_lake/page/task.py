@@ -47,9 +47,7 @@ class TableChanges:
     events.
     """
     counts_rows: bool
-    """True if the record counts of commits are row counts, as ``counts_rows`` of ``table_facts``
-    defines them.
-    """
+    """True if each record that a commit counts is one row of a scan."""
     looked_at: int
     """The number of snapshots whose commit user was compared."""
     expired: int | None
@@ -189,8 +187,10 @@ def _expired(
 
 
 def _positions(table: Table, named: Mapping[str, Any]) -> list[Position]:
-    """Return the positions of snapshots that the task may have published: the newest 100 of the
-    range in ``named``, or of the table if ``named`` has no range.
+    """Return the positions of the newest 100 snapshots that the task may have published.
+
+    ``named`` is the task's result, or the payload of an event. If it has ``snapshot_id``, only the
+    snapshots after ``previous_snapshot_id`` up to ``snapshot_id`` qualify.
     """
     last, before = named.get("snapshot_id"), named.get("previous_snapshot_id")
     if type(last) is not int:

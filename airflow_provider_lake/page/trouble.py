@@ -98,7 +98,7 @@ def _of_lake(error: Exception) -> Trouble:
             UnsupportedError,
             400,
             "This cannot be shown",
-            "no page shows this: use what the error names",
+            "no page can show this: follow the advice in the error message",
         ),
         (
             InvalidRequestError,

@@ -49,9 +49,12 @@ class Condition(Protocol):
 class SnapshotAdvanced:
     """The table has a matching commit after ``after_snapshot``, not earlier than ``since_millis``.
 
-    A commit matches if its kind is in ``kinds``; with ``changelog`` it matches if it has changelog
-    rows. If ``after_snapshot`` is no longer in the history of the table, the newest commit matches,
-    of any kind.
+    A commit matches if its kind is in ``kinds``. With ``changelog``, a commit of any kind matches
+    if it has changelog rows.
+
+    The newest commit, of any kind, matches if the table was recreated, or if a rollback removed
+    ``after_snapshot``. Without ``since_millis`` it also matches if snapshots after
+    ``after_snapshot`` have expired and no other commit matches.
     """
 
     after_snapshot: int | str = 0
@@ -63,8 +66,9 @@ class SnapshotAdvanced:
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """Return the payload about all commits that meet the condition; None if there are none.
 
-        If ``after_snapshot`` is no longer in the history, return a payload about the newest commit,
-        with ``rewound`` true. With ``changelog``, raise ``UnsupportedError`` for a table without
+        If the table was recreated, or a rollback removed ``after_snapshot``, return a payload about
+        the newest commit, with ``rewound`` true. Do the same if a Mixed table does not have that
+        snapshot any more. With ``changelog``, raise ``UnsupportedError`` for a table without
         changelogs.
         """
         if self.changelog:

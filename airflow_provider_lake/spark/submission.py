@@ -104,8 +104,8 @@ class LakeSparkSubmission(SparkSubmitOperator):
         return None
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the driver, whose id is in the task's state store by now; defer the task if
-        ``wait_with`` allows it.
+        """Wait for the driver, whose id is in the task's state store by now. If ``wait_with`` found
+        that a trigger can wait, defer the task instead.
         """
         if self._wait is not None:
             if self._hook is not None:

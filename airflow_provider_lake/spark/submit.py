@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Airflow's hook of spark-submit, with additions for tasks that commit.
+"""Airflow's hook for spark-submit, with additions for tasks that commit.
 
 No process outlives its task, the master is never guessed, secrets are passed only in the
-environment, and the job's output is read. For each method of Airflow that is overridden here, a
-contract test fails when Airflow changes the method.
+environment, and ``JobOutput`` reads the job's output. For each method of Airflow that is overridden
+here, a contract test fails when Airflow changes the method.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         """Delete the result file of an earlier attempt, then submit and wait. Return the id of the
         driver; None if Airflow's hook has found no id.
 
-        If the task can be deferred, start the driver under a supervisor instead, and defer.
+        If the hook was created with ``supervise`` and the driver runs on this machine, start the
+        driver under a supervisor instead, and defer the task.
         """
         self._before_submit()
         if self._supervise is not None and not self.is_driver_elsewhere:
@@ -175,8 +176,8 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._start_yarn_application_status_tracking(application_id)
 
     def report_driver(self, driver: str) -> None:
-        """Report the driver to the task, if it is an application of YARN. A retry does not run
-        spark-submit, so it cannot find the application's id in the output.
+        """Report the driver to the task, if it is an application of YARN. A retry needs this: it
+        does not run spark-submit, whose output would have the application's id.
         """
         if self._is_yarn:
             self._report_application(driver)

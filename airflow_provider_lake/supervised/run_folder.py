@@ -4,8 +4,8 @@
 ==================  ========================================================================
 file                content
 ==================  ========================================================================
-``asked``           the digest of the request, and the start of the run; only a task with the
-                    same text rejoins
+``asked``           the digest of the request, and the start of the run; only an attempt with
+                    the same text waits for this process
 ``process``         the id of the supervisor, and its host
 ``lease``           empty; a task or a trigger renews its modification time
 ``output``          the output of the command

@@ -43,8 +43,9 @@ def read_cursor(kept: Any) -> Position | None:
 def at_no_snapshot(cursor: Position | None) -> Position:
     """Return the position of a watcher while its table has no snapshot.
 
-    If ``cursor`` has the identity of a snapshot, the table was recreated since then. ``cursor`` is
-    returned unchanged, because it shows that the next snapshots belong to another history.
+    If the stored position ``cursor`` has the identity of a snapshot, the table was dropped or
+    recreated after that snapshot. Then return ``cursor`` unchanged, because it shows that the next
+    snapshots belong to another history. Else return the position before the first snapshot.
     """
     from lakeformat import Position
 
@@ -55,8 +56,8 @@ def advance(
     table: Table, head: TableSnapshot | None, cursor: Position | None, wanted: WatchedCommits
 ) -> tuple[dict[str, Any] | None, Position]:
     """Return the event to send and the new position of the watcher. The event is None if no watched
-    commit is new. If commits expired before a check, an event is sent, because some of them may
-    have been of a watched kind.
+    commit is new. If commits expired before the watcher saw them, an event is sent, because some
+    of them may have been of a watched kind.
 
     If the position ``cursor`` is None, the watcher starts at the newest snapshot, ``head``, and
     reports no older snapshot. After a rollback, the event is about all rows. If

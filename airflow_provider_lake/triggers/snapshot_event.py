@@ -47,10 +47,10 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     ``after_snapshot``.
 
     From Airflow 3.3 on, Airflow's state store keeps the position of the watcher. So commits that
-    were made while no triggerer ran, or after Airflow had ended the watcher, are reported later. A
-    crash right after an event may send the event a second time. So let a run read
-    ``snapshot_range``, the snapshots that no earlier run has read, instead of the snapshots that
-    its event names.
+    were made while no triggerer ran, or after Airflow had ended the watcher, are reported later. If
+    the triggerer crashes right after an event, the event may be sent a second time. So let a run
+    read ``snapshot_range``, the snapshots that no earlier run has read, instead of the snapshots
+    that its event names.
 
     :param table: the table, ``database.table``
     :param lake_conn_id: connection of type ``lake``

@@ -124,8 +124,9 @@ def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | 
     and the names of the tables that do not exist. A table in ``fresh`` is reported even if it has
     not changed.
 
-    Update ``seen``, which has the identity of the last reported snapshot by table. A table that
-    cannot be read is left out of the result; if its whole database is missing, it counts as absent.
+    Update ``seen``, which maps each table to the identity of its last reported snapshot. A table
+    that cannot be read is left out of the result. If the whole catalog is missing, none of its
+    tables exists.
     """
     from lakeformat import NotFoundError
 

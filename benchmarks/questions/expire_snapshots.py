@@ -2,7 +2,7 @@
 
 The small table keeps one snapshot. The large table keeps as many snapshots as it loses, and 100,000
 more files. Each snapshot replaces the files of the snapshot before, so the data files, manifests
-and lists of each expired snapshot are deleted.
+and manifest lists of each expired snapshot are deleted.
 """
 
 from __future__ import annotations

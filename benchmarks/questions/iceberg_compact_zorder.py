@@ -1,4 +1,4 @@
-"""Compaction of 40 small files of an Iceberg table, along a curve through a number and a time."""
+"""Compaction of 40 small files of an Iceberg table, along the Z-order curve of two columns."""
 
 from __future__ import annotations
 

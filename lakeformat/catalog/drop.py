@@ -187,9 +187,10 @@ def _hide(
 
     Return None if an earlier attempt or another drop has already renamed the directory.
 
-    After the first rename, the directory is checked. If it does not have the planned table, or if
-    the table was new in the plan and has a snapshot by now, the rename is undone and
-    ``CommitConflictError`` is raised. Another drop deletes the directory only after such a check.
+    If ``plan.identity`` is given or ``plan.is_new`` is True, the directory is first renamed to a
+    ``checking_sibling`` and checked. If it does not have the planned table, or if ``plan.is_new``
+    is True and the table has a snapshot by now, this rename is undone and ``CommitConflictError``
+    is raised. Another drop deletes a ``checking_sibling`` only after such a check.
     """
     if not (plan.identity or plan.is_new):  # nothing to check
         hidden = dropped_sibling(layout.root, new_id)
@@ -230,7 +231,7 @@ def require_planned(
 ) -> None:
     """Raise ``CommitConflictError`` unless ``plan`` is equal to the ``newest`` plan of the drop.
 
-    The error is also raised if the plan is for a new table, and the table has a snapshot by now.
+    The error is also raised if ``plan.is_new`` is True and the table has a snapshot by now.
     """
     if newest != plan:
         raise CommitConflictError(

@@ -265,8 +265,10 @@ class FileSystemCatalog(Catalog):
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 
     def _is_half_moved(self, old: TableName, new: TableName) -> bool:
-        """Return True if an interrupted rename has copied the table, and there is no old table any
-        more. Some of its files, and the mark of the rename, may be left.
+        """Return True if an interrupted rename has copied the table, and the old table no longer
+        exists.
+
+        Some files of the old table, and the mark of the rename, may be left.
         """
         storage, source, target = self._storage, self._layout(old), self._layout(new)
         return (

@@ -43,8 +43,10 @@ class Look:
     heads: dict[str, Head] = field(default_factory=dict)
     failed: dict[str, LakeError] = field(default_factory=dict)
     """The error of each table that could not be read; all other tables that exist are in
-    ``heads``. ``NotFoundError`` means that the whole catalog is missing, such as the file of a SQL
-    database, and so the table, too.
+    ``heads``.
+
+    ``NotFoundError`` means that the whole catalog is missing, for example the file of its SQL
+    database.
     """
 
 
@@ -94,7 +96,10 @@ class Heads:
 def _ask(
     names: Collection[str], question: Callable[[str], _Answer]
 ) -> dict[str, _Answer | LakeError]:
-    """Return the answer, or the error, for each name; all names are asked at the same time."""
+    """Call ``question`` with each name, and return the answer or the error for each name.
+
+    At most ``_ASKED_AT_ONCE`` calls run in parallel.
+    """
 
     def answer(name: str) -> _Answer | LakeError:
         try:

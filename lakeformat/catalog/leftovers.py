@@ -48,16 +48,17 @@ def dropped_sibling(directory: str, new_id: Callable[[], str]) -> str:
 def checking_sibling(directory: str, identity: str, new_id: Callable[[], str]) -> str:
     """Return a new path ``.checking-<identity>-<unique name>`` beside ``directory``.
 
-    A drop renames the directory of the table to this path while it checks that the directory has
-    the table to drop. ``identity`` is the identity of this table. If it is empty, no other drop can
-    make this check.
+    A drop renames the directory of the table to this path, and then checks that the directory has
+    the table to drop. ``identity`` is the identity of this table. If it is empty, only the drop
+    that renamed the directory can make this check.
     """
     return f"{directory.rpartition('/')[0]}/{_CHECKING}{identity}-{new_id()}"
 
 
 def dropped_path(checking: str) -> str:
-    """Return the path ``.dropped-<unique name>`` to which a drop renames the ``checking_sibling``
-    after the check.
+    """Return the path ``.dropped-<unique name>`` for a ``checking_sibling``.
+
+    A drop renames the directory to this path after a check that it has the table to drop.
     """
     parent, _, name = checking.rpartition("/")
     return f"{parent}/{_DROPPED}{name.removeprefix(_CHECKING).partition('-')[2]}"
@@ -66,8 +67,9 @@ def dropped_path(checking: str) -> str:
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
     """Delete the hidden directories of interrupted drops in the directory of a database.
 
-    A directory that a drop has not checked yet is checked first. If it does not have the table to
-    drop, it is kept, and a log warning names it. Return the names of the deleted directories.
+    A directory that a drop has not checked yet is checked first. Unless the check proves that it
+    has the table to drop, it is kept, and a log warning names it. Return the names of the deleted
+    directories.
     """
     names = []
     for info in storage.list(directory):
@@ -86,7 +88,7 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 def _is_checked(storage: Storage, checking: str) -> bool:
     """Rename a ``checking_sibling`` to its ``dropped_path``, and return True.
 
-    If it does not have the table to drop, log a warning and return False.
+    Unless a check proves that it has the table to drop, log a warning and return False.
     """
     identity = checking.rpartition("/")[2].removeprefix(_CHECKING).partition("-")[0]
     at_once = mover(storage)

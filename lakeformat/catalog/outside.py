@@ -72,12 +72,12 @@ def refuse_places_of_tables(
 
 def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"the external path {address} of table {table!r} {what}: dropping or cleaning this table "
-        "could delete files of other tables there. Nothing was changed. Choose a directory "
-        "that no other table uses. If the table has this path already, drop the table by hand: "
-        f"from the path delete only its data files (`lake files {table}` lists those of the newest "
-        "snapshot), then delete the directory of the table. In a jdbc catalog drop the table after "
-        "that, to remove its row"
+        f"the external path {address} of table {table!r} {what}: a drop or an orphan removal of "
+        "this table could delete files of other tables there. Nothing was changed. Choose a "
+        "directory that no other table uses. If the table has this path already, drop the table by "
+        f"hand: from the path delete only its data files (`lake files {table}` lists those of the "
+        "newest snapshot), then delete the directory of the table. In a jdbc catalog, then drop "
+        "the table, to remove its row from the SQL database"
     )
 
 

@@ -23,7 +23,9 @@ from lakeformat.errors import NotFoundError
 __all__ = ["PACKAGES", "needed_distributions", "write_environment", "write_packages"]
 
 PACKAGES = ("lakeformat", "spark_jobs")
-"""The packages that jobs need; Airflow does not run on a cluster."""
+"""The packages that jobs need. The Airflow provider is left out, because Airflow does not run on a
+cluster.
+"""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _READABLE, _RUNNABLE = 0o644, 0o755
@@ -40,7 +42,7 @@ sys.exit(main())
 
 _PYTHON = """\
 #!/bin/sh
-# A Python of the same version on this machine, with the packages that lie here.
+# Runs this machine's Python with the packages of this archive; LAKE_PYTHON can name another one.
 here=$(cd "$(dirname "$0")/.." && pwd)
 PYTHONPATH="$here/site-packages${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH

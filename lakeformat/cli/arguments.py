@@ -46,8 +46,8 @@ SaveOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write each file that is deleted, or in a dry run would be deleted, with the reason, "
-        "to this file as JSON lines.",
+        help="Write the list of deleted files (in a dry run, of files to delete), with the "
+        "reasons, to this file as JSON lines.",
     ),
 ]
 

@@ -141,7 +141,7 @@ def delete_branch(
     as_json: AsJson = False,
 ) -> None:
     """Delete a branch. For a Paimon table, also delete the files that only the branch references,
-    after a question. Not for Mixed tables.
+    after confirmation. Not for Mixed tables.
 
     Files that main or another branch references are kept. To finish an interrupted deletion, run
     the command again. For an Iceberg table, the next expiry deletes the files that only the branch

@@ -44,8 +44,8 @@ _STRATEGIES = (
     "minor compacts only the files that the table's options select; full compacts more. In a "
     "Paimon table with a primary key, full compacts every bucket completely; in one without a "
     "primary key, it merges small files, even if they are few. In Iceberg tables, full also "
-    "compacts groups of only two files, and all files with deletes. In Mixed tables, it is a full "
-    "optimizing."
+    "compacts groups of only two files, and all files with deletes. In Mixed tables, it is "
+    "Amoro's full optimizing."
 )
 StrategyOption = Annotated[
     str,
@@ -60,8 +60,9 @@ WhereOption = Annotated[
     str | None,
     typer.Option(
         metavar="SQL",
-        help="""Only these partitions, such as "dt >= '2024-01-31'". In Iceberg tables also """
-        "other columns: only files that may have such rows. Not for Mixed tables.",
+        help="""Only these partitions, such as "dt >= '2024-01-31'". In an Iceberg table the """
+        "condition may name other columns, too, and selects the files that may have matching "
+        "rows. Not for Mixed tables.",
     ),
 ]
 IdleOption = Annotated[
@@ -85,9 +86,9 @@ OrderByOption = Annotated[
     typer.Option(
         metavar="A,B",
         help="Sort all rows of the chosen partitions by these columns; with --strategy sort or "
-        "zorder, only the rows of the selected files. Repeatable. Default for sort: the sort order "
-        "of the table. Not for Mixed tables, and not for Paimon tables with a primary key. Iceberg "
-        "tables also take keys such as 'day(ts) desc nulls last'.",
+        "zorder, only the rows of the selected files. Repeatable. Default with --strategy sort: "
+        "the sort order of the table. Not for Mixed tables, and not for Paimon tables with a "
+        "primary key. Iceberg tables also take keys such as 'day(ts) desc nulls last'.",
     ),
 ]
 OrderStrategyOption = Annotated[
@@ -102,9 +103,9 @@ MaxCommitsOption = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Iceberg tables: publish groups of files when they are ready, in up to N "
-        "commits, or more after a conflict. A group that conflicts keeps its old files. Default: "
-        "all groups in one commit.",
+        help="Iceberg tables: commit groups of files as soon as they are compacted, in up to N "
+        "commits; conflicts can add commits. A group in conflict keeps its old files. Default: all "
+        "groups in one commit.",
     ),
 ]
 ExecutorOption = Annotated[

@@ -38,11 +38,11 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
 def plan_is_wanted(
     what: str, planned: object, plan: Callable[[], object], *, yes: bool, undo: str | None = None
 ) -> bool:
-    """Return True if ``what``, of which ``planned`` was shown, may be deleted; see ``is_wanted``.
+    """Return True if ``what`` may be deleted, as ``is_wanted`` does.
 
-    After the answer ``plan`` is called, and if its result differs from ``planned``,
-    ``CommitConflictError`` is raised: the person agreed to something else. With ``yes`` nothing is
-    asked, and ``plan`` is not called.
+    ``planned`` is the plan that the person has seen. If the person agrees, ``plan`` makes a new
+    one. If this differs from ``planned``, ``CommitConflictError`` is raised, because the person
+    agreed to something else. With ``yes`` nothing is asked, and ``plan`` is not called.
     """
     if not is_wanted(what, yes=yes, undo=undo):
         return False

@@ -28,8 +28,9 @@ NextOption = Annotated[
     typer.Option(
         "--next",
         metavar="SNAPSHOT",
-        help="The number of the snapshot that the consumer reads next; for an Iceberg table its "
-        "sequence number, for a Mixed table that of the change store.",
+        help="The number of the snapshot that the consumer reads next. For an Iceberg table, "
+        "give the snapshot's sequence number; for a Mixed table, the sequence number of a snapshot "
+        "of the change store.",
     ),
 ]
 MaybeNextOption = Annotated[
@@ -170,7 +171,7 @@ def clear_consumers(
     as_json: AsJson = False,
 ) -> None:
     """Delete the consumers whose names match. Without --including and --excluding, delete
-    all consumers, after a question.
+    all consumers, after confirmation.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

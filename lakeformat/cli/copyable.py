@@ -19,11 +19,11 @@ __all__ = ["LakeCommand", "copyable", "worded"]
 
 _COMMAND = re.compile(r"\blake (--format iceberg )?([a-z]+(?:-[a-z]+)*)(?=[ `])")
 _BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
-"""The words before the name of a table, as in ``lake consumer reset``."""
+"""Matches the words before the name of a table, as in ``lake consumer reset``."""
 _ADDRESS = re.compile(r" (?:[a-z]+ )?'?(?:[a-z][a-z0-9+.-]*:)?/")
-"""The words from a command to the directory of a table."""
+"""Matches the text between a command and the directory of a table."""
 _WAREHOUSE = re.compile(r"[^`\n]* -w ")
-"""The words from a command to the option of its warehouse."""
+"""Matches the text between a command and the value of its option ``-w``."""
 _OF_NAMES = frozenset(("-w", "--format", "--metastore", "--uri"))
 """The options that are left out of a command with the directory of a table."""
 _SECRET = frozenset(

@@ -26,8 +26,8 @@ def end_batch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the batch that runs on a Mixed table, so that another batch can begin. The commit of the
-    ended batch then fails.
+    """End the running batch of a Mixed table, such as a delete or an overwrite, so that another
+    batch can begin. The commit of the ended batch then fails.
 
     That commit raises LockUnavailableError. This command is for a batch that hangs, or whose lease
     ends too late because the clock of its machine was wrong. If the process of a batch died, this

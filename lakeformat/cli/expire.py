@@ -50,8 +50,9 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Expire snapshots whose next snapshot was committed before '2024-01-31 10:00', in "
-        "UTC, or '7 d' ago; in Iceberg and Mixed tables, snapshots committed before that time. "
+        help="Expire snapshots older than this age, such as '7 d', or than this time in UTC, such "
+        "as '2024-01-31 10:00'. In Paimon tables the age of a snapshot counts from the commit of "
+        "the next snapshot. "
         "--retain-min and --retain-max take precedence. Default: the table option "
         "snapshot.time-retained (1 h); in Iceberg tables the property "
         "history.expire.max-snapshot-age-ms (5 d); in Mixed tables snapshot.keep.duration (12 h) "
@@ -107,8 +108,8 @@ def expire(
 
     Time travel and rollback to a deleted snapshot are no longer possible. The newest snapshot is
     always kept, and everything that a kept snapshot, a tag, a branch or a consumer needs. If an
-    expiry is interrupted, the next expiry deletes the rest. For an Iceberg or Mixed table, run
-    `lake orphans --remove` instead.
+    expiry of a Paimon table is interrupted, the next expiry deletes the rest. In an Iceberg or
+    Mixed table, `lake orphans --remove` deletes the rest.
 
     For a database the output has one line for each table; --save FILE lists the files of all
     tables.

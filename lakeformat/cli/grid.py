@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints columns of text under headings, for a terminal, a file or a pipe.
 
-This module joins the lines itself, because a listing may have a hundred thousand of them. Rich
-measures the terminal, styles the headings and folds text that does not fit.
+This module joins the lines itself, because a Rich table is slow with a hundred thousand rows. Rich
+only measures the terminal, styles texts, and folds text that does not fit.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _ENOUGH = 16
 wide, each row is printed as a block.
 """
 _TOO_NARROW = 8
-"""A text is never folded to fewer characters than this, because a line beyond the edge is easier to
-read.
+"""The smallest width, in characters, to which a text in a block is folded. With less room the text
+is not folded, because a line beyond the edge of the terminal is easier to read.
 """
 _GAP = "  "
 _LINES_AT_ONCE = 1024

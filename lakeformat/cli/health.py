@@ -132,9 +132,9 @@ def _verdict(report: HealthSummary) -> Iterator[tuple[str, str]]:
         yield "do first", report.first_step
     yield (
         "score",
-        f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
-        f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20"
-        + (f", history {parts.history}" if parts.history else ""),
+        f"{report.score} of 100 points: {parts.small_files} of 40 for small files, "
+        f"{parts.rows_to_merge} of 40 for rows to merge, {parts.hidden_rows} of 20 for hidden rows"
+        + (f", {parts.history} for the history" if parts.history else ""),
     )
     if report.why_they_differ is not None:
         yield "", report.why_they_differ
@@ -151,7 +151,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         ("small files", f"{files.small_files} with {size(files.small_bytes)}"),
     ]
     if files.most_sorted_runs is not None:
-        runs = f"at most {files.most_sorted_runs} in a bucket, too many in {files.buckets_due}"
+        due = counted(files.buckets_due, "bucket")
+        runs = f"at most {files.most_sorted_runs} in a bucket, too many in {due}"
         found.append(("sorted runs", runs))
         level_0 = (
             f"{counted(files.level_0_files or 0, 'file')} with {size(files.level_0_bytes or 0)}"

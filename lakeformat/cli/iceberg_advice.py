@@ -31,7 +31,8 @@ INSTEAD: Final[Mapping[str, str]] = {
     "migrate": "create the table with `lake create-table`, then add the files with `lake write`",
     "missing-files": _DAMAGE,
     "missing-manifests": _DAMAGE,
-    "partition done": "name a complete state for waiting jobs: `lake tag create TABLE TAG`",
+    "partition done": "mark the complete state with a tag, so that waiting jobs find it: `lake tag "
+    "create TABLE TAG`",
     "partition drop": _DELETE,
     "partition expire": _DELETE,
     "publish": "every reader of Iceberg can read it, so nothing needs to be published",

@@ -40,7 +40,7 @@ def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
         counted(deletes.equality_delete_files, "equality delete file"),
     )
     applied = f"on {counted(deletes.files_with_deletes, 'data file')}"
-    yield "deletes", f"{', '.join(kinds)}, {applied}; for no data file: {deletes.dangling_files}"
+    yield "deletes", f"{', '.join(kinds)}, {applied}; dangling: {deletes.dangling_files}"
     yield "deleted rows", f"{deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     if deletes.equality_keys:
         yield "equality keys", f"{deletes.equality_keys:,}"
@@ -50,7 +50,7 @@ def iceberg_facts(report: IcebergHealthReport) -> Iterator[tuple[str, str]]:
         beyond = f"; {snapshots.overdue} beyond their retention" if snapshots.overdue else ""
         yield "snapshots", f"{snapshots.count}: {ages(snapshots)}{beyond}"
     if snapshots.metadata_files is not None:
-        logged = f"{snapshots.logged_metadata_files} of them in use or in the log"
+        logged = f"{snapshots.logged_metadata_files} of them in use or in the metadata log"
         yield "metadata files", f"{snapshots.metadata_files}, {logged}"
     yield "bytes", held_bytes(storage)
     yield from (("note", note) for note in report.notes)

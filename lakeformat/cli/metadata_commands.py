@@ -205,7 +205,7 @@ METADATA_COMMANDS = (
     MetadataCommand(
         "consumers",
         "Consumers: readers of changes, and the snapshot that each reads next. Only for Paimon "
-        "tables; `lake consumer list` shows them for each format.",
+        "tables; `lake consumer list` takes a table of any format.",
         (Shown("consumer_id", "consumer"), Shown("next_snapshot_id", "next snapshot")),
         nothing="consumer",
     ),

@@ -39,8 +39,8 @@ Purge = Annotated[
     bool,
     typer.Option(
         "--purge",
-        help="Also delete the files of Iceberg and Mixed tables; a catalog of directories requires "
-        "this. Files of Paimon tables are always deleted.",
+        help="Also delete the files of Iceberg and Mixed tables; required if the metastore is "
+        "'path'. Files of Paimon tables are always deleted.",
     ),
 ]
 
@@ -202,10 +202,9 @@ def drop_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a database, after a question. A database with tables needs --cascade.
+    """Delete a database, after confirmation. A database with tables needs --cascade.
 
-    Iceberg tables are only removed from their catalog: --purge also deletes their files. If the
-    catalog consists of directories, Iceberg tables cannot be dropped without --purge.
+    Iceberg and Mixed tables are only removed from their catalog: --purge also deletes their files.
 
     An example: lake drop-database shop --cascade --dry-run
     """
@@ -230,10 +229,9 @@ def drop_table(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Drop a table, after a question. A Paimon table is deleted with all its files.
+    """Drop a table, after confirmation. A Paimon table is deleted with all its files.
 
-    An Iceberg or Mixed table is only removed from its catalog: --purge also deletes its files. A
-    catalog of directories requires --purge.
+    An Iceberg or Mixed table is only removed from its catalog: --purge also deletes its files.
 
     An example: lake drop-table shop.orders --dry-run
     """
@@ -264,8 +262,8 @@ def rename_table(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rename a table, or move it to another database. Not for Iceberg and Mixed tables in a catalog
-    of directories.
+    """Rename a table, or move it to another database. Not for Iceberg and Mixed tables if the
+    metastore is 'path'.
 
     An example: lake rename-table shop.orders shop.old_orders
     """

@@ -43,7 +43,9 @@ def package(
     ] = Path("dist"),
     environment: Annotated[
         bool,
-        typer.Option("--environment", help="Also pack all required packages, for --archives."),
+        typer.Option(
+            "--environment", help="Also pack all required packages, for spark-submit --archives."
+        ),
     ] = False,
     extras: Annotated[
         list[str] | None,

@@ -171,7 +171,7 @@ def drop(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the rows of partitions, after a question. Only for Paimon tables.
+    """Delete the rows of partitions, after confirmation. Only for Paimon tables.
 
     Name the partitions by values of some or all partition columns.
 

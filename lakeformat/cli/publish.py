@@ -48,8 +48,9 @@ def publish(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish the new snapshots of a Paimon table as Iceberg metadata, after commits of other
-    engines. The table needs the option metadata.iceberg.storage, such as table-location.
+    """Publish a Paimon table as Iceberg metadata: the snapshots that are not published yet, such as
+    those of other engines. The table needs the option metadata.iceberg.storage, such as
+    table-location.
 
     Commits of this program publish without this command, unless the option iceberg.publish-mode is
     async.

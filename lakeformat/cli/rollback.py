@@ -60,7 +60,7 @@ def rollback(
         bool,
         typer.Option(
             "--cut-history",
-            help="Delete the newer snapshots for good, after a question. Only for Paimon tables.",
+            help="Delete the newer snapshots for good, after confirmation. Only for Paimon tables.",
         ),
     ] = False,
     force: Annotated[
@@ -85,7 +85,7 @@ def rollback(
 
     A Paimon table gets a new snapshot with these rows, and all snapshots are kept. To undo the
     rollback, roll back to the snapshot that was the newest before. With --cut-history the newer
-    snapshots are deleted, after a question; this cannot be undone.
+    snapshots are deleted, after confirmation; this cannot be undone.
 
     In an Iceberg table the branch moves back to the earlier snapshot, and the newer ones are kept
     until they expire. To undo the rollback, create a branch from the snapshot that was the newest,

@@ -30,8 +30,8 @@ ReadSnapshotOption = Annotated[
     typer.Option(
         metavar="POSITION",
         help="Search the rows in this snapshot, such as 7, and skip rows whose key other commits "
-        "have changed since. Needs --conflict transaction-order, unless the table option "
-        "write.conflict is transaction-order. Only for Paimon tables with a primary key.",
+        "have changed since. Needs --conflict transaction-order. Only for Paimon tables with a "
+        "primary key.",
     ),
 ]
 ConflictOption = Annotated[

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SHOWN_ROWS = 100
-"""The most rows that a printed table has if --limit is not given."""
+"""The largest number of rows in a printed table if --limit is not given."""
 
 ScannedTableArgument = Annotated[
     str,
@@ -143,9 +143,8 @@ def changes(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
             "tag, a branch of an Iceberg table, a position such as main/8 (in a Mixed table "
-            "main/8.11), or a time in UTC such as 2024-01-31T10:00. If the text is also the name "
-            "of a tag or of such a branch, the tag or the branch is meant. With 0, start at the "
-            "first snapshot.",
+            "main/8.11), or a time in UTC such as 2024-01-31T10:00. The name of a tag, or of "
+            "such a branch, takes precedence. 0 means before the first snapshot.",
         ),
     ],
     upto: Annotated[
@@ -161,9 +160,10 @@ def changes(
             metavar="MODE",
             help="delta: rows as they were written; changelog: rows of the changelog, in Iceberg "
             "and Mixed tables the changes of each commit; diff: difference of the two snapshots; "
-            "auto: diff between two tags, else changelog, or delta if a Paimon table has no "
-            "changelog. Iceberg tables have appends instead of delta: the rows of commits that "
-            "only add rows. Mixed tables have only auto and changelog.",
+            "auto: diff between two tags (in Iceberg tables also branches), else changelog, or "
+            "delta if a Paimon table has no changelog. Iceberg tables have appends instead of "
+            "delta: the rows of commits that only add rows. Mixed tables have only auto and "
+            "changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,

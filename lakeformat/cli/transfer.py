@@ -46,8 +46,8 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="WAREHOUSE",
-        help="Path or URI of the warehouse for the copy, a catalog of directories. Default: the "
-        "same warehouse.",
+        help="Path or URI of the warehouse for the copy, with the metastore 'filesystem' ('path' "
+        "for a Mixed table). Default: the same warehouse.",
     ),
 ]
 KeyValueOption = Annotated[

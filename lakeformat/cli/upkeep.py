@@ -24,15 +24,13 @@ ColumnOption = Annotated[
         "--column",
         "-c",
         metavar="COLUMN",
-        help="Count the values of this column. Repeatable. Default: no column, only the rows; in "
-        "an Iceberg table, every column.",
+        help="Compute statistics of this column. Repeatable. Default: no column, only the number "
+        "of rows; in an Iceberg table, every column.",
     ),
 ]
 AllColumns = Annotated[
     bool,
-    typer.Option(
-        "--all-columns", help="Count the values of every column that can have statistics."
-    ),
+    typer.Option("--all-columns", help="Compute statistics of every column that can have them."),
 ]
 PartitionsOption = Annotated[
     bool,
@@ -78,8 +76,8 @@ def analyze(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count rows and values of a table, or of each table of a database, for query planners.
-    Not for Mixed tables.
+    """Compute statistics of a table, or of each table of a database, for query planners. Not for
+    Mixed tables.
 
     Reads the chosen columns once. Without a chosen column, a Paimon table gets only its number of
     rows, but an Iceberg table gets the statistics of all columns. `lake statistics` shows the

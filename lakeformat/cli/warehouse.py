@@ -103,7 +103,7 @@ ExternalRootOption = Annotated[
     typer.Option(
         "--external-root",
         metavar="ADDRESS",
-        help="Allow tables to have files in this directory, outside of their own. Repeatable.",
+        help="Directory in which tables may have files, besides their own directories. Repeatable.",
     ),
 ]
 

@@ -87,8 +87,7 @@ ColumnsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=SOURCE",
-        help="A column of the table and its name in the files, if this is another name. "
-        "Repeatable.",
+        help="A column of the table and its name in the files, if the names differ. Repeatable.",
     ),
 ]
 CastsOption = Annotated[

@@ -125,9 +125,9 @@ def write_rows(
 
 
 def _descriptor(path: str) -> int | None:
-    """Return the number of the open file that a path such as ``/dev/stdout`` names; else None.
+    """Return the file descriptor that a path such as ``/dev/stdout`` names; else None.
 
-    Opening such a file by its path would delete the content that it already has.
+    Opening such a path would truncate the file that the descriptor writes to.
     """
     place = os.path.abspath(path)
     found = _OPEN_FILE.fullmatch(_STREAMS.get(place, place))

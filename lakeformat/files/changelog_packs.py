@@ -5,7 +5,7 @@ Flink's ``precommit-compact`` writes packed files. Their names have the form
 ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``. The file is in the directory of bucket
 ``<bucket>``, and its first ``<size>`` bytes belong to this bucket.
 
-A manifest names the bytes of another bucket
+In a manifest, the bytes of another bucket have the name
 ``compacted-changelog-<id>$<bucket>-<size>-<start>-<length>.cc-<format>``. No file has this name. It
 means ``<length>`` bytes of the packed file, from offset ``<start>`` on.
 """

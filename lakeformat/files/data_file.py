@@ -96,7 +96,7 @@ def stored_batches(
 
 @contextmanager
 def naming_file(uri: str) -> Iterator[None]:
-    """In a with block, raise errors about a file as ``CorruptTableError`` that names the file.
+    """In a with block, raise errors about a file as a ``CorruptTableError`` that names it.
 
     An ``UnsupportedError`` keeps its class.
     """

@@ -48,7 +48,7 @@ IS_BYTES = (
     pa.types.is_large_binary,
     pa.types.is_fixed_size_binary,
 )
-"""The checks for the Arrow types that hold bytes or texts."""
+"""Arrow's functions that check if a type is a string or binary type."""
 
 # The physical types that may represent a logical type. Arrow alone would also parse and print
 # values.

@@ -87,8 +87,8 @@ def decode_deletion_vector(
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
     Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``. The message
-    begins with ``source`` and ends with ``remedy``. ``named_by`` is the name that the message has
-    for the file that records ``found``.
+    begins with ``source`` and ends with ``remedy``. ``named_by`` is the file that records
+    ``found``, as the message names it.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of the vector")

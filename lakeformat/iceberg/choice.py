@@ -73,8 +73,8 @@ def snapshot_id_of(loaded: LoadedMetadata, history: BranchHistory, chosen: AnyPo
     An int that is neither the id nor the sequence number of a snapshot is returned unchanged. Raise
     ``InvalidRequestError`` for a value of another type, or for an int that is the id of one
     snapshot and the sequence number of another. Raise ``NotFoundError`` if the branch has no
-    snapshot up to the position, or if the position has the identity of a snapshot that a rollback
-    removed.
+    snapshot up to the position, or if the position's snapshot is not in the history of the branch,
+    for example after a rollback.
     """
     if not isinstance(chosen, Position):
         if isinstance(chosen, bool) or not isinstance(chosen, int):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the directories for data files that table properties name outside of the table."""
+"""Checks that no table property places data files in the directory of another table."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _DIRECTORY = "_lake"
 
 @dataclass(frozen=True, slots=True)
 class OwnRecords:
-    """The place of the records of one kind, for one branch of a table."""
+    """The place of this library's records of one kind, for one branch of a table."""
 
     loaded: LoadedMetadata
     old_directory: str

@@ -19,7 +19,10 @@ _NULL = "null"
 _EPOCH_YEAR = 1970
 _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _LEAST_PLAIN, _GREATEST_PLAIN = -3, 6
-"""Numbers with exponents from -3 to 6 are written without an exponent."""
+"""The smallest and the largest decimal exponent of numbers that are written in full.
+
+These numbers are 0, and absolute values from 0.001 to less than 10,000,000.
+"""
 _WITHOUT_SECONDS = ":00"
 _GROUP = 3
 """The digits of a fraction of a second are written in groups of this size."""

@@ -16,7 +16,7 @@ _NO_ORDER = (
 )
 _OF_PAIMON = {
     "conflict": _NO_ORDER,
-    "read_snapshot": "rows are changed as they are in the newest snapshot: leave it out",
+    "read_snapshot": "update and delete always start from the newest snapshot: leave it out",
 }
 REFUSED_ARGUMENTS: Final[RefusedArguments] = {
     "compact": {

@@ -4,7 +4,8 @@
 A branch or tag that is too old is removed, except ``main``. Each remaining branch keeps its newest
 snapshots by number and by age. Each remaining tag keeps its snapshot. All other snapshots in the
 histories of remaining branches are removed. Outside of these histories, other snapshots are removed
-if they are old enough. Limits that a branch or tag lacks come from the table properties.
+if they are old enough. Limits that a branch or tag lacks come from the arguments of the expiry, or
+else from the table properties.
 """
 
 from __future__ import annotations

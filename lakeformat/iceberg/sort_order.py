@@ -27,7 +27,7 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """A sort order with its keys; order 0 has no keys."""
+    """A sort order with its fields; order 0 has no fields."""
 
     order_id: int
     fields: tuple[SortField, ...] = ()

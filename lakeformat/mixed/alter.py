@@ -176,8 +176,7 @@ def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> 
         if name in OF_PAIRS:
             raise InvalidRequestError(
                 f"the property {name!r} of {table} cannot be changed, because only operations on "
-                "both stores of a Mixed table set it: leave it out. rename_table renames both "
-                "stores"
+                "both stores, such as rename_table, set it: leave it out"
             )
         if name == HIVE_LOCATION:
             raise InvalidRequestError(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tree nodes: the hash buckets of a Mixed table, which double and halve without rewriting files.
+"""Tree nodes: the hash buckets of a Mixed table. Their number can change without rewriting files.
 
 The mask of a node selects the n lowest bits of a hash. The node holds the keys for which these bits
 are equal to its index. Its two children divide these keys by the next bit. So the files of a node
-can share keys only with files of the node itself, of its ancestors, and of nodes inside it.
+can share keys only with files of the node itself, of its ancestors, and of its descendants.
 """
 
 from __future__ import annotations

@@ -119,9 +119,9 @@ def _root_of(
         if (depth := _plain_depth(handle, found, expected[-1])) is not None:
             return found.above(depth)
     raise InvalidRequestError(
-        f"{handle.uri} names the external path {address} for file {expected[-1]}, but an address "
-        f"of this file ends with {'/'.join(expected)}. The manifest is damaged or forged: restore "
-        "it from a backup, or roll back to an earlier snapshot"
+        f"{handle.uri} names the external path {address} for file {expected[-1]}, but the address "
+        f"should end with {'/'.join(expected)}. The manifest is damaged or forged: restore it from "
+        "a backup, or roll back to an earlier snapshot"
     )
 
 

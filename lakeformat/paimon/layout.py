@@ -77,7 +77,7 @@ No writer builds on these snapshots.
 REGISTERED_MARK = "_registered_in_lake_table"
 """Name of a file in a directory of plain files that were added to a table in place.
 
-The file names this table.
+The file contains the URI of the table.
 """
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")

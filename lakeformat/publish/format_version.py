@@ -48,10 +48,10 @@ def refuse_downgrade(published: TableMetadata, handle: TableHandle) -> None:
 
 def refuse_lower_option(before: TableSchema, changed: TableHandle) -> None:
     """Raise ``UnsupportedError`` if changed options ask for a format version below that of the
-    metadata.
+    published metadata.
 
-    The metadata is read only if an option of the publication has changed. If another program wrote
-    the metadata, do nothing: the publication raises the error for it.
+    The metadata is read only if an option of the publication has changed. If reading it raises
+    ``InvalidRequestError``, do nothing: the publication raises this error, too.
     """
     if not changed.options.publishes_iceberg or _asked(before) == _asked(changed.schema):
         return

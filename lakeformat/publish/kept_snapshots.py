@@ -56,7 +56,7 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return what an expiry or a change of tags changes: the snapshot ids and the references."""
+    """Return the snapshot ids and the references: an expiry or a change of tags changes them."""
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 

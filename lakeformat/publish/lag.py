@@ -110,7 +110,7 @@ def _is_replaced(handle: TableHandle, shown: IcebergSnapshot) -> bool:
 
 
 def _failure(handle: TableHandle, known: Mapping[int, Schema]) -> tuple[str, str | None]:
-    """Return a text and advice if the table cannot be published; else an empty text and None."""
+    """Return the cause and advice if the table cannot be published; else an empty text and None."""
     cause = unpublishable_reason(with_newest_schema(handle), known)
     return ("", None) if cause is None else (f"; its publication fails: {cause}", _UNPUBLISHABLE)
 

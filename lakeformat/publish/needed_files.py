@@ -22,7 +22,7 @@ def needed_files(handle: TableHandle) -> ObservedFiles:
     """Return the metadata directory and the names of the files in it that Iceberg readers need.
 
     All other files in the directory are orphan files. Earlier metadata files are needed as long as
-    the newest metadata log names them, for slow readers.
+    the log of the newest metadata names them, because slow readers may still read them.
     """
     versions = versions_of(handle)
     newest = versions.newest()

@@ -83,7 +83,7 @@ class NextState:
         not published, for example because they have expired.
 
         The arguments are those of ``after_base``. As after an expiry, the new snapshot has no
-        parent, and time travel to a time before it finds no snapshot. The new snapshot keeps the
+        parent, and time travel to an earlier time finds no snapshot. The new snapshot keeps the
         manifests and row ids of ``base``.
         """
         metadata = self.base.metadata

@@ -34,8 +34,8 @@ def own_files(metadata: TableMetadata, addresses: Iterable[str]) -> list[str]:
 
 
 def names_own_files(metadata: TableMetadata) -> bool:
-    """Return True if all manifest lists, and the directory for new manifests, belong to a
-    publication.
+    """Return True if all manifest lists are in the metadata directory of the table, and no property
+    names another directory for new manifests.
 
     Return False for metadata with statistics files, which a publication never writes.
     """

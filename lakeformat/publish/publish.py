@@ -63,7 +63,10 @@ __all__ = ["publish_head", "publish_table"]
 
 _log = logging.getLogger(__name__)
 _MOST_LOST = 20
-"""If other publications are first more often than this, ``CommitConflictError`` is raised."""
+"""After more lost attempts than this, ``CommitConflictError`` is raised.
+
+An attempt is lost if another publication creates the next metadata file first.
+"""
 
 
 @offering_arguments
@@ -186,8 +189,8 @@ class _Publication:
     def _manifests(self, found: Newest) -> pa.Table | None:
         """Return the manifest list of the found metadata.
 
-        Log a warning and return None if it is damaged, if it names files that no publication wrote,
-        or if one of them cannot be read.
+        Log a warning and return None if the list is damaged, or if it names a manifest that no
+        publication wrote or that cannot be read.
         """
         base = found.loaded
         assert base is not None  # ``_base`` found it, with its snapshot
@@ -271,8 +274,7 @@ class _Publication:
         return made
 
     def _rebuild(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
-        """Publish the newest snapshot and older ones that the table has, without the earlier
-        metadata.
+        """Publish from scratch: the newest snapshot, and older ones that the table still has.
 
         Return None if another publication was first.
         """

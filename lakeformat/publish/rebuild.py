@@ -2,8 +2,8 @@
 """Makes the metadata of a table from scratch: its newest snapshot, and the kept snapshots before
 it.
 
-Only the oldest snapshot lists all files. Each later snapshot lists the changes since the snapshot
-before it.
+The oldest snapshot adds all of its files. Each later snapshot applies the changes since the
+snapshot before it.
 """
 
 from __future__ import annotations
@@ -111,9 +111,10 @@ class Rebuild:
 
 
 def with_log_of(before: LoadedMetadata, metadata: TableMetadata) -> TableMetadata:
-    """Return metadata made from scratch as the successor of ``before``.
+    """Return ``metadata``, which was made from scratch, as the successor of ``before``.
 
-    It has the metadata log of ``before``, and a later time.
+    The result continues the metadata log of ``before``, and its time is not earlier than that of
+    ``before``.
     """
     times = metadata.last_updated_ms, before.metadata.last_updated_ms
     started = replace(metadata, metadata_log=before.metadata.metadata_log)

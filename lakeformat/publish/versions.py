@@ -85,7 +85,7 @@ class PublishedVersions:
     root: str
     """The directory that contains the directory ``metadata``."""
     outside: ExternalRoots = NO_ROOTS
-    """The table itself, if its data files are not below ``root``."""
+    """The location of the table, if its data files are not below ``root``; otherwise none."""
 
     @property
     def location(self) -> str:
@@ -119,10 +119,11 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        Files of other programs are skipped. If there is no published file, the result has the
-        newest file of another program instead. Raise ``InvalidRequestError`` for a file that no
-        publication can have written: one without snapshots, or with a snapshot whose id differs
-        from its sequence number. Raise it also if the file numbers are used up.
+        The files are read from the newest on, until a published one is found. Damaged files and
+        files of other programs are skipped. If there is no published file, the result has the
+        newest file of another program instead. But raise ``InvalidRequestError`` if a file that
+        was read has no snapshots, or a snapshot whose id differs from its sequence number. Raise it
+        also if the file numbers are used up.
         """
         listed = self.storage.list(f"{self.root}/{METADATA}")
         files = _numbered(listed)

@@ -30,8 +30,8 @@ def marks_of(schema: TableSchema) -> dict[str, str]:
 def shows_such_files(summary: Mapping[str, str], schema: TableSchema) -> bool:
     """Return True if the setting of deletion vectors is unchanged since a snapshot was published.
 
-    ``summary`` is the summary of that snapshot. If the setting has changed, the next snapshot has
-    files of other levels.
+    ``summary`` is the summary of that snapshot. If the setting has changed, readers see files of
+    other levels in the next snapshot.
     """
     return (_VECTORS in summary) is (_VECTORS in marks_of(schema))
 

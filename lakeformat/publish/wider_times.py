@@ -43,8 +43,8 @@ def with_wider_times(schema: TableSchema, before: TableSchema | None) -> TableSc
     for old, new in zip(schema.fields, fields, strict=True):
         if old != new:
             _log.info(
-                "column %r becomes %s by 'iceberg.on-unpublishable' = 'rewrite', because not all "
-                "readers of Iceberg read %s",
+                "column %r gets the type %s because of 'iceberg.on-unpublishable' = 'rewrite': "
+                "not all readers of Iceberg read %s",
                 *(new.name, type_to_sql(new.type), type_to_sql(old.type)),
             )
     return replace(schema, fields=fields) if fields != schema.fields else schema

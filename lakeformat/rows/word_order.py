@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorts rows by words: in one step if word and position fit in one number, else by refinement.
+"""Sorts rows by 64-bit words, such as those of ``key_words``.
 
-Rows whose words are all equal keep the order of their positions.
+One sort is enough if all words and the position of a row fit in one 64-bit number. Otherwise, rows
+that are equal in the first bits are sorted again by the words that are left, one word after the
+other. Rows whose words are all equal keep the order of their positions.
 
 numpy's stable sort merges runs that are already sorted. Its quicksort sorts all numbers again. Both
-give the same order. ``_fastest_sort`` chooses by the falls: the places where a number is less than
-the number before it. The table has nanoseconds per number, first for merging, then for sorting
+give the same order. ``_fastest_sort`` chooses by the number of falls: places where a number is less
+than the number before it. The table has nanoseconds per number, first for merging, then for sorting
 again, for arrays of three sizes (AMD EPYC, numpy 2.4.6):
 
 | falls | 65,536 | 1,048,576 | 4,194,304 |

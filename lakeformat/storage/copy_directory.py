@@ -38,7 +38,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
     deleted, and ``old`` is kept. Raise ``NotFoundError`` if another call of this move, or a drop,
-    already deletes ``old``; then all copies are kept.
+    has begun to delete ``old``; then all copies are kept.
     """
     copying = _Copying(storage, old, new, last)
     files, there = _content(storage, old), _content(storage, new)
@@ -101,11 +101,12 @@ class _Copying:
         self._require_unchanged(files)
 
     def require_unfinished(self, files: Mapping[str, FileInfo]) -> None:
-        """Raise ``NotFoundError`` if another program has begun to delete the old files.
+        """Raise ``NotFoundError`` if another call of this move, or a drop of the old table, has
+        begun to delete the old files.
 
-        That is so if the old directory lacks a file below ``last``, and the new directory has all
-        of them. The program is another call of this move, or a drop of the old table. The copies of
-        this attempt may then be the only ones.
+        That is so if the old directory lacks a file of its subdirectory ``last``, and the new
+        directory has all files of that subdirectory. The copies in the new directory may then be
+        the only ones.
         """
         storage, inside = self._storage, f"{self._last}/"
         needed = {name for name in files if name.startswith(inside)}

@@ -98,9 +98,9 @@ def _race_against_myself(store: RawStore, path: str) -> str | None:
     if not store.create(path, b"first") and not _has_first(store, path):
         return "the store refuses a conditional write of a free name"
     if store.create(path, b"second"):
-        return "the store replaces an existing object in a write on the condition that none exists"
+        return "the store replaces an existing object, although the write requires that none exists"
     if store.read(path) != b"first":
-        return "the store reports a refused write, but performed it"
+        return "the store reports that it refused a write, but performed it"
     return None
 
 

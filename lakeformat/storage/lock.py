@@ -30,8 +30,8 @@ class Held(Protocol):
     def keep(self) -> None:
         """Keep the lock until it expires: a write under it got no answer and may still arrive.
 
-        The next holder gets the lock only after that. The caller must not publish again under this
-        lock.
+        The next holder gets the lock only after it has expired. The caller must not publish again
+        under this lock.
         """
         ...
 

@@ -48,7 +48,8 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
 
     Raise ``AlreadyExistsError`` if ``new`` has files that are not from this move, and
     ``CommitConflictError`` if ``old`` changes meanwhile. Raise ``NotFoundError`` if another call of
-    this move is faster. Raise ``InvalidRequestError`` if one directory is inside the other.
+    this move, or a drop, has already moved ``old`` or begun to delete it. Raise
+    ``InvalidRequestError`` if both are one directory, or one is inside the other.
     """
     _require_apart(storage, old, new)
     at_once = mover(storage)

@@ -94,8 +94,8 @@ def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
 def _address(client: ObjectClient, key: str) -> str:
     """Return the address to which the client sends the requests for an object.
 
-    The client shows the address only as a part of a signed URL. So a URL is signed with a key that
-    is not valid.
+    The client shows the address only as a part of a signed URL. So this function signs a URL with
+    a dummy key, and takes the address from it.
     """
     signer = _with_values(client, access_key_id="-", secret_access_key="-", session_token=None)
     with client.asking("find the address of", key):

@@ -127,7 +127,7 @@ class RenameStorage:
     def prove_creation(self, path: str) -> None:
         """Raise ``UnsupportedError`` if a rename of the file system may replace an existing file.
 
-        The result of the test is kept in this process.
+        The first call tests the file system, and this process keeps the result.
         """
         require_proof(_Raw(self), self._identity(path), path, self._ids)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns: the writers of one machine commit to a table one after the other.
 
-Turns only save attempts and guarantee nothing: ``Storage.create`` alone decides which commit is
-published. Writers without turns, such as other engines, only cost further attempts.
+Turns only reduce failed attempts and guarantee nothing: ``Storage.create`` alone decides which
+commit is published. Writers without turns, such as other engines, only cause more failed attempts.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class AgeFloor:
     rule.
     """
     commit: int | None = None
-    """The number of the newest snapshot, if its commit made the limit more than 5 minutes earlier;
+    """The number of the newest snapshot, if its commit moved the limit back by more than 5 minutes;
     else None.
     """
 
@@ -58,13 +58,14 @@ class AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
         ``number`` and ``millis`` are the number and the time of that commit's snapshot. A write
-        that began after this limit may be in progress: nothing in the table shows its end.
+        that began after this limit may still be in progress, because the table does not show if it
+        has ended.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self
         reason = (
             f"snapshot {number} from {moment_text(millis)} is the newest commit, and a write may "
-            "be in progress since the day before; set older_than for another age"
+            "have been in progress since the day before; set older_than for another age"
         )
         is_old = self.millis - (millis - _DAY_MILLIS) > _TOLERATED_LAG_MILLIS
         commit = number if is_old else None

@@ -36,12 +36,13 @@ entries.
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic", "partitions", "table"]
 """The rows that an overwrite replaces.
 
-- Values of partition columns, such as ``{"dt": "2024-01-01"}``: the rows of that partition.
+- Values of partition columns, such as ``{"dt": "2024-01-01"}``: the rows of the partitions with
+  these values.
 - ``"table"`` or ``{}``: all rows.
 - ``"partitions"``: the rows of each partition that gets new rows. A table without partition
   columns raises ``InvalidRequestError``.
-- ``"dynamic"``: as ``"partitions"``. In a table without partition columns, all rows are replaced.
-  Only a Paimon table keeps them if there are no new rows.
+- ``"dynamic"``: as ``"partitions"``. In a table without partition columns, all rows are replaced;
+  but without new rows, a Paimon table keeps its rows.
 """
 
 Conflict: TypeAlias = Literal["optimistic", "transaction-order"]

@@ -79,14 +79,15 @@ class StreamTable:
     forget: Callable[[str], None]
     """Deletes the consumer with this name."""
     old_directory: Callable[[CommitId], str | None] = lambda _: None
-    """Returns the directory in which earlier releases wrote these files; None if they are not
-    needed to find the given commit. The files may belong to another table.
+    """Returns the directory in which earlier releases wrote the files ``stream-<name>``; None if
+    those files are not needed to find the given commit. They may belong to another table.
     """
     forget_old: Callable[[str], None] = lambda _: None
     """Deletes the consumer with this name that an earlier release created."""
     adopted: Callable[[], StreamTable] | None = None
-    """Only for Mixed tables: returns the parts of the base store. It may have files from a time
-    when the table was an Iceberg table. They count for streams without a file in ``directory``.
+    """Only for Mixed tables: returns the base store, which may have files ``stream-<name>`` from a
+    time when the table was an Iceberg table. They are used for streams without a file in
+    ``directory``.
     """
 
 
@@ -228,7 +229,7 @@ class _LoggedBatch:
         return decode_json_file(content, storage.uri(path), _Note.from_json, _REMEDY)
 
     def _old_note(self, path: str) -> _Note | None:
-        """Return the note of an earlier release; None if it does not matter for the batch.
+        """Return the note that an earlier release wrote; None if the batch does not need it.
 
         If the note records this batch as published, or names a newer batch, the table must have the
         commit of this batch. Raise ``InvalidRequestError`` if that commit is not found, because the
@@ -256,7 +257,7 @@ class _LoggedBatch:
             return
         raise InvalidRequestError(
             f"{self.commit} was not published in {self.table.uri}. The stream has already "
-            f"published commit {note.identifier} from another checkpoint, and a new checkpoint "
+            f"begun commit {note.identifier} from another checkpoint, and a new checkpoint "
             "uses the same numbers again. If you changed the checkpoint, set 'query' to a new "
             "name, or leave 'query' out"
         )
@@ -265,7 +266,7 @@ class _LoggedBatch:
         return InvalidRequestError(
             f"{self.commit} may already be published in {self.table.uri}, so nothing was "
             f"published: an earlier release of this library recorded in {old} that the stream has "
-            f"published commit {note.identifier}. Either that file belongs to another table that "
+            f"reached commit {note.identifier}. Either that file belongs to another table that "
             "has or had this directory, or the snapshot of the commit has expired, or a rollback "
             "has removed it. If the table has the rows of the commit, move the file to "
             f"{self.table.storage.uri(self._path)}; otherwise delete it. Then run the stream again"

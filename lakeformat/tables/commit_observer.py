@@ -37,7 +37,7 @@ class ObserverLag:
     finding: str | None = None
     """The missing work as a clause for reports; None if no work is missing."""
     advice: str | None = None
-    """The next step if another attempt would fail, too; else None."""
+    """The advice for a problem that another attempt would not solve; else None."""
 
 
 class CommitObserver(Protocol[Handle_contra]):

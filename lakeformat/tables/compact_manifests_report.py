@@ -20,9 +20,7 @@ class CompactManifestsReport(Report):
     """The id of the published snapshot; None if nothing was merged."""
     manifests_before: int
     manifests_merged: int
-    """The number of manifests that were merged. Manifests count, too, if only their entries of
-    deleted files were dropped.
-    """
+    """The number of manifests that were merged, or rewritten to drop entries of deleted files."""
     manifests_after: int | None
     """The number of manifests after the merge; None if unknown, for example in a dry run."""
     bytes_before: int

@@ -85,8 +85,8 @@ def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file and return True; return False if it exists.
 
     If the storage gives no answer, the file is read: return True if it has ``content``, and False
-    if it has other content. Another writer of the same content also leads to True. Raise
-    ``UnavailableError`` if the file was not created.
+    if it has other content. Then True is also returned if another writer created the file with the
+    same content. Raise ``UnavailableError`` if the file was not created.
     """
     try:
         return storage.create(path, content)

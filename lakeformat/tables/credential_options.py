@@ -21,8 +21,8 @@ _KEYS = re.compile(
     r"(^|-)(access|account|api|encryption|private|shared)-?key(-|$)"
     r"|authorization|connection-?string|jaas-config|passphrase|password|secret"
 )
-"""Matches further keys whose values are hidden in output. If ``names_credential`` returns False for
-such a key, a table can have the option.
+"""Matches further keys whose values are hidden in output. Unlike the keys of ``names_credential``,
+they are allowed as options of a table.
 """
 _HIDDEN = "***"
 _DIRECTORY = ".path"

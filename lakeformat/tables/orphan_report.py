@@ -66,7 +66,7 @@ class OrphanReport(Report):
     """The number of unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The id of the newest snapshot, if its commit made the age limit more than 5 minutes earlier;
+    """The id of the newest snapshot, if its commit moved the age limit back by more than 5 minutes;
     else None.
     """
     writing_files: int
@@ -75,8 +75,8 @@ class OrphanReport(Report):
     The same writer also wrote a file after the age limit.
     """
     unknown_files: int
-    """The number of files that are kept because no known writer uses their names, or because
-    their ages are unknown.
+    """The number of files that are kept because no known writer gives files such names, or
+    because their ages are unknown.
     """
     external_paths_left_out: tuple[str, ...]
     """External paths that were not searched, because the caller did not request them."""

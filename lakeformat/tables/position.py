@@ -53,13 +53,12 @@ class Position:
 
     @classmethod
     def parse(cls, kept: object) -> Position:
-        """Return the position that a text, a snapshot number or a dict of an earlier version
-        describes.
+        """Return the position that a text, a snapshot number, or a dict of an earlier version of
+        this library describes.
 
-        A snapshot number is an int or a str. The dict has one of the keys ``position``,
-        ``snapshot_id`` and ``next_snapshot``; the last one names the first snapshot after the
-        position. A ``Position`` is returned unchanged; any other value raises
-        ``InvalidRequestError``.
+        A snapshot number is an int or a str. The dict has the key ``position`` or ``snapshot_id``,
+        or a key such as ``next_snapshot``, which names the first snapshot after the position. A
+        ``Position`` is returned unchanged; any other value raises ``InvalidRequestError``.
         """
         if isinstance(kept, Position):
             return kept
@@ -111,9 +110,9 @@ class Position:
     def before(self) -> Position:
         """This position with its last number lowered by one; at 0 the number is kept.
 
-        In a Paimon or Iceberg table this is the position right before the newest commit that this
-        position includes. In a Mixed table this is wrong if that commit was made in the change
-        store. ``Table.position_before`` is right for every format.
+        In a Paimon or Iceberg table the result is the position right before the newest commit that
+        this position includes. In a Mixed table the result is wrong if that commit was made in the
+        change store. ``Table.position_before`` is right for every format.
         """
         *first, last = self.numbers
         return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)

@@ -54,7 +54,7 @@ class PositionStream(TableStream[S, Position]):
         return None if self._place is None else self._place.numbers[0] + 1
 
     def starts_at(self) -> StreamBegin:
-        """Return the first snapshots of the stream, so that another process can read them.
+        """Return the beginning of the stream, so that another process can read the stream.
 
         This method reads no rows.
         """

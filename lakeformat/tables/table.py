@@ -158,7 +158,7 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise an error for each option that the format or ``method`` does not have."""
+        """Raise an error if the format or ``method`` does not have one of the options."""
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -223,7 +223,9 @@ class Table(ABC):
     @property
     @abstractmethod
     def why_changes_delete(self) -> str | None:
-        """The reason why changes may delete rows, such as "has a primary key"; else None."""
+        """The reason why changes of the table may delete rows, such as "has a primary key"; None if
+        changes only add rows.
+        """
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
@@ -335,15 +337,17 @@ class Table(ABC):
         are kept until they expire. There ``watermark``, ``as_latest=False`` and ``force`` raise
         ``UnsupportedError``.
 
-        With ``as_latest=False`` all newer snapshots of a Paimon table are deleted with their tags;
-        later commits use their numbers again. Without ``force``, ``InvalidRequestError`` is raised
-        if a tag or branch needs a deleted snapshot. ``remove_orphans`` deletes unreferenced files.
-        Commits in progress retry on the remaining history.
+        With ``as_latest=False`` all newer snapshots of a Paimon table are deleted; later commits
+        use their numbers again. If a tag or branch needs such a snapshot, ``InvalidRequestError``
+        is raised. With ``force``, such tags are deleted, too, and such branches are kept. After the
+        rollback, ``remove_orphans`` deletes the files that are no longer referenced. Commits in
+        progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one (with ``as_latest=False`` for 7
-        days) and does nothing, so rows committed in between are kept. In an Iceberg table,
-        ``commit`` must have ``first_try_millis``, and on branches other than main also
-        ``first_try_head``. A Paimon table gets a snapshot as latest even if no row changes.
+        days) and does nothing, so rows committed in between are kept. In an Iceberg table, this
+        needs ``first_try_millis`` in ``commit``, and on branches other than main also
+        ``first_try_head``. With ``commit``, a Paimon table gets a new snapshot even if no row
+        changes, unless ``as_latest=False``.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

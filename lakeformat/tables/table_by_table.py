@@ -76,8 +76,8 @@ def table_by_table(
 
 
 def skipped_text(outcomes: Sequence[TableOutcome[Any]]) -> str:
-    """Return the number of skipped tables, and the name and reason of the first; "" without
-    them.
+    """Return the number of skipped tables, and the name and reason of the first; "" if no
+    table was skipped.
     """
     skipped = [each for each in outcomes if each.skipped is not None]
     if not skipped:

@@ -17,7 +17,7 @@ _OF_OTHER_LIBRARIES = {
     ("scan", "filter"): 'write the condition in where, as in where="amount > 10"',
     ("update", "updates"): "write the new values in set, as in set={'amount': 0}",
 }
-"""Advice for arguments that other libraries have, by method and argument: how to get the effect."""
+"""Advice for arguments that other libraries have, by method and argument."""
 
 
 def refuse_call(

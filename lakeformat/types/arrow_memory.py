@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns the buffers of Arrow arrays as numpy arrays, also of slices and of arrays without null
-buffer.
+"""Returns the buffers of Arrow arrays as numpy arrays, also of slices and of arrays without a
+validity buffer.
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
 def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
     """Return the digits that Java prints, and the power of ten of the first digit.
 
-    Digits are generated until the rest is less than half the distance to the next floating-point
-    number. Below a power of two this distance is only half as large, and Java uses the smaller
-    distance above it, too.
+    Digits are generated until they, rounded up or down, differ from the number by less than half
+    the distance to the next floating-point number. For a power of two, the next smaller number is
+    half as far away as the next larger one; Java uses the smaller distance in both directions.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)

@@ -238,7 +238,7 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
 
 def declaration(type: DataType) -> str | pa.DataType:
     """Return a type in the form that schema changes take: an atomic type as SQL text, any other as
-    Arrow type.
+    an Arrow type.
     """
     return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)
 

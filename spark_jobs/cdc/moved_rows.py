@@ -36,10 +36,10 @@ def parse_with_old_rows(
     ``wanted`` returns the schema for parsing, given ``row`` and the columns of the old rows.
 
     An old NULL is usually read as a value that did not change. In the columns ``within`` it is read
-    as a change. If an update moves a row, it is read as a change in the columns ``nulls``, too.
+    as a change. In the columns ``nulls`` it is read as a change if the update moves a row.
 
-    If a line has several messages and one moves a row, the old rows of all updates are parsed.
-    ``path`` names the file in errors.
+    If a line of the block has several messages, and any update of the block moves a row, the old
+    rows of all updates are parsed. ``path`` names the file in errors.
     """
     marked = with_old_nulls(block, within)
     messages = parse_block(marked, wanted(row, keys))

@@ -33,7 +33,7 @@ def message_format_of(wanted: IngestRequest) -> MessageFormat | None:
 
 
 def applying(messages: MessageFormat) -> str:
-    """Return a sentence for errors: the source has change messages, and this value of ``format``
-    applies them.
+    """Return a sentence for errors and warnings about a source with change messages. It advises
+    setting the key ``format`` to the format of the messages.
     """
     return f"The source holds change messages: with format={messages!r} the job applies them"

@@ -78,12 +78,12 @@ def _compact(
     order_by: str | None = None,
     partition_idle_time: str | None = None,
 ) -> Any:
-    """Merge files. By default these are all files of each bucket of a primary-key table, or the
-    small files of an append table; with ``compact_strategy='minor'`` they are the files that the
-    table's options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``) and
-    ``order_by``, such as ``'id,ts'``, sort the rows of an append table. With
+    """Merge files. With ``compact_strategy='full'``, the default, merge all files of each bucket of
+    a primary-key table, or the small files of an append table; with ``'minor'``, merge the files
+    that the table's options select. With ``order_strategy`` (``order``, ``zorder`` or ``hilbert``)
+    and ``order_by``, such as ``'id,ts'``, sort the rows of an append table. With
     ``partition_idle_time``, such as ``'1 d'``, compact only partitions whose newest file is older
-    than this, and compact these completely.
+    than this; the strategy is then always ``full``.
     """
     is_sorted = order_strategy.lower() != "none"
     if order_by and not is_sorted:
@@ -240,7 +240,7 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
     oldest such tags beyond ``tag.num-retained-max``. If ``tag.automatic-creation`` is ``batch``,
-    these are the oldest tags with any name. Tags that a branch or a rollback needs are kept.
+    all tags count and may be deleted. Tags that a branch or a rollback needs are kept.
     """
     return table.tags.create_due()
 

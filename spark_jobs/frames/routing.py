@@ -163,10 +163,11 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
     """Return the rows distributed by bucket to the tasks that write them.
 
-    A batch whose rows have no order, or have postponed buckets, is distributed so that tasks write
-    few files. A stream whose rows have no order is returned unchanged. All other rows must have
-    the columns that determine the bucket and the partition. Raise ``InvalidRequestError`` if one of
-    these columns is missing, or if a cast to its type in the table may change a value.
+    If the table has neither a primary key nor buckets, or has postponed buckets, a batch is
+    distributed so that tasks write few files. If the table has neither a primary key nor buckets, a
+    stream is returned unchanged. In all other cases, the rows must have the columns that determine
+    the bucket and the partition. Raise ``InvalidRequestError`` if one of these columns is missing,
+    or if a cast to its type in the table may change a value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

@@ -152,7 +152,7 @@ def write_rows(
             if not is_for_width(reason):
                 raise
             _log.warning(
-                "%s: a row has texts of more than %d KiB, so all rows are written again in batches "
+                "%s: a row has texts of more than %d KiB, so the write starts again, in batches "
                 "limited by bytes. To limit them by bytes from the start, set "
                 "spark.sql.execution.arrow.maxBytesPerBatch, for example to Spark's default, 64m",
                 table.location,
@@ -213,10 +213,10 @@ def write_in_tasks(
     """Write the rows of ``frame`` in Spark's tasks, and return the messages to commit.
 
     In a table with a primary key or buckets, exactly one task must get all rows of a bucket. With
-    ``read_rows``, this function sends the rows to these tasks. Without it, the caller must have
-    distributed ``frame`` in this way. Otherwise, delete the written files and raise
-    ``UnsupportedError``; for a Mixed table, the commit raises it. A failed attempt deletes its
-    files; a killed attempt leaves them as orphans.
+    ``read_rows``, this function distributes the rows in this way. Without it, the caller must have
+    distributed ``frame`` already. If several tasks have written rows of a bucket, delete the
+    written files and raise ``UnsupportedError``; for a Mixed table, the commit raises it. A failed
+    attempt deletes its files; a killed attempt leaves them as orphans.
 
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``. ``order`` has
     further arguments of the writers, such as ``read_snapshot``, from ``in_order``.

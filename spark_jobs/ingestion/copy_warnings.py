@@ -15,7 +15,7 @@ _ONE_ROW_WINS = ("deduplicate", "first-row")
 
 
 def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
-    """Log a warning if the changes after a position skip overwrites."""
+    """Log a warning if overwrites of ``source`` after a position were not copied."""
     if source.schema.primary_keys and source.schema.table_options.streaming_read_overwrite:
         return
     skipped = [
@@ -27,8 +27,8 @@ def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Positi
         _log.warning(
             "%s may have other rows than %s: overwrites of the source, in snapshots %s, were not "
             "copied, because changes do not include the rows that an overwrite removes and adds. "
-            "If all of them are rescales, no row differs. If not, copy all rows into a new table "
-            "with another consumer",
+            "If all these overwrites are rescales, no row differs. If not, copy all rows into a "
+            "new table with another consumer",
             table.location,
             source.location,
             ", ".join(skipped),

@@ -40,8 +40,8 @@ def planned(
     """Return the outcome of a dry run: the files to read, and the columns to create or change.
 
     Nothing is changed, and values are not checked. ``table`` is None if it does not exist.
-    ``columns_of`` returns the columns of the files to read, or of a SQL table for None. Raise
-    ``InvalidRequestError`` if the table cannot take the columns.
+    ``columns_of`` returns the columns of the given files or, if it gets None, of the SQL table.
+    Raise ``InvalidRequestError`` if the table cannot take the columns.
     """
     files = _files(table, wanted)
     what = wanted.jdbc_table if wanted.source is None else counted(len(files), "file")

@@ -11,7 +11,7 @@ The commit identity of a batch is the name of the checkpoint and the number of t
 table records the newest batch (``Table.stream_batch``). So a batch that was committed but not
 marked is not published twice.
 
-The file ``table.json`` has the identity of the table with the rows of the batches, so that a table
+The file ``table.json`` has the identity of the table that gets the batches, so that a table
 that was dropped and created again is noticed. Checkpoints of earlier releases lack it until their
 next batch.
 
@@ -90,7 +90,7 @@ class Checkpoint:
     begun: Batch | None = None
     """The last batch if it is not marked as committed; else None."""
     identity: str | None = None
-    """The identity of the table with the ingested files; None if it is not recorded yet."""
+    """The identity of the table that gets the batches; None if it is not recorded yet."""
 
     @classmethod
     def opened(cls, place: str, wanted: IngestRequest) -> Checkpoint:
@@ -159,7 +159,7 @@ class Checkpoint:
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
     def require_table(self, name: str, identity: str | None) -> None:
-        """Raise ``InvalidRequestError`` if the table is not the one with the ingested files.
+        """Raise ``InvalidRequestError`` if the table is not the one that got the earlier batches.
 
         ``identity`` is the identity of the table ``name``; None if the table does not exist.
         """

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 __all__ = ["IGNORED", "is_match", "is_unfinished", "without_unfinished"]
 
 IGNORED = (".", "_")
-"""The first characters of names that are not data."""
+"""The first characters of the names of files that are ignored."""
 
 
 def is_match(name: str, part: str) -> bool:

@@ -101,8 +101,8 @@ class JdbcFrame:
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(
-                f"column {column!r} is a number without a declared length, or with more than 38 "
-                "digits, which Spark would round: use engine 'python', or set 'customSchema' in "
+                f"column {column!r} is a number without a declared precision, or with more than "
+                "38 digits, which Spark would round: use engine 'python', or set 'customSchema' in "
                 f"source_options to the type to round to, such as '{column} DECIMAL(38, 18)'"
             )
 

@@ -57,8 +57,8 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
         )
     except (lake.InvalidRequestError, lake.UnsupportedError):
         reason = (
-            "Python looks up columns only in SQLite and PostgreSQL, with parameters that their "
-            "Python drivers know"
+            "Python looks up columns only in SQLite and PostgreSQL, and only with parameters that "
+            "their Python drivers know (see jdbc_url and source_options)"
         )
     except lake.UnavailableError:
         reason = "Python gets no answer from the SQL database"

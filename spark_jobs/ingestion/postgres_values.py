@@ -15,7 +15,7 @@ _TYPES = {
     "PYDATETIMETZ": ((1184, 1185),),
     "PYTIME": ((1083, 1183), (1266, 1270)),
 }
-"""The identifiers of a type and of its arrays in PostgreSQL, by the reader of psycopg2."""
+"""PostgreSQL's OIDs of types and of their array types, by the name of psycopg2's typecaster."""
 
 
 def refuse_values_outside_the_calendar(engine: Any) -> None:

@@ -33,8 +33,8 @@ def is_remote(path: str) -> bool:
 def remote_files(pattern: str, options: Mapping[str, str] | None) -> dict[str, FileInfo]:
     """Return the files that match a pattern, by URI. The rules are the same as for local files.
 
-    If a file has exactly this name, return only this file. ``*``, ``?`` and ``[…]`` do not match a
-    slash; ``**`` matches any number of directories.
+    If the URI of a file is exactly ``pattern``, return only this file. ``*``, ``?`` and ``[…]`` do
+    not match a slash; ``**`` matches any number of directories.
     """
     match = _SCHEME.fullmatch(pattern)
     assert match is not None

@@ -69,7 +69,7 @@ class FileRows:
         self.files = files
         self._on_change = on_change
         self._starts: list[int] = []
-        """The number of the first row of each file read so far; rows count over all files."""
+        """The number of the first row of each file read so far, counted over all files from 0."""
 
     def new_columns(self) -> Any:
         return self.files.new_columns()

@@ -253,7 +253,9 @@ class RunFiles:
     def _read_old(
         self, names: set[str], done: Sequence[Record]
     ) -> tuple[list[Record], dict[str, Record]]:
-        """Return the records of earlier releases as ``_read`` does. ``done`` are newer records."""
+        """Return the records of earlier releases, divided as by ``_read``. ``done`` has the newer
+        records that are marked as published.
+        """
         if self._old is None or not (old := self._old_names(names)):
             return [], {}
         found, pending = self._old.read_all(old, old | names)

@@ -107,7 +107,7 @@ def _wider(old: DataType, found: DataType) -> DataType | None:
     """Return the type that holds the values of ``old`` and ``found``. Return None if the column
     keeps ``old``, because ``old`` is wide enough or no type holds both.
 
-    STRING and BYTES, which have no length, never widen a column.
+    If ``found`` is STRING or BYTES, the column keeps ``old``: these types declare no length.
     """
     if with_nullability(found, nullable=True) in (STRING, BYTES):
         return None

@@ -157,7 +157,7 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
     """Return the SQL type for reading a column, also for an array or a domain. Return ``kind``
     itself if the column needs no cast.
 
-    JSON and HSTORE are read as text if ``as_text``: Arrow would give each object the names of all
+    JSON and HSTORE are read as text if ``as_text``: Arrow would give each object the keys of all
     objects in the batch.
     """
     import sqlalchemy as sql

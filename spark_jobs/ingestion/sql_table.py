@@ -294,7 +294,7 @@ def _type_of(column: Any) -> str:
     kind = column.type
     if _is_unbounded(kind):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} is a number without a declared length, or with more than "
+            f"column {column.name!r} is a number without a declared precision, or with more than "
             f"{_MOST_DIGITS} digits: set its type in key 'casts', such as 'DECIMAL(20, 4)', or "
             "create the table, or this column of it, before the ingestion"
         )

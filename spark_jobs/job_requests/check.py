@@ -38,7 +38,7 @@ _CHECKS = (
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
     """Check staged rows before they are published, or the published rows of the table. Give at
-    least one check. A null can fail only the check ``not_null``.
+    least one check. A null fails only the check ``not_null``.
     """
 
     staged: Sequence[str] | None = None
@@ -59,13 +59,14 @@ class CheckRequest(TableRequest):
     """Columns that must not have nulls."""
     unique: UniqueColumns | None = None
     """Columns, or lists of columns, whose values no two rows may share, such as ``["id", ["shop",
-    "number"]]``. Staged rows are compared with the table as it will be after the commit.
+    "number"]]``. Staged rows are compared with the table as it will be after the commit. One
+    process reads these columns, even with engine ``spark``.
     """
     accepted_values: AcceptedValues | None = None
     """The values that a column may have, such as ``{"status": ["new", "paid"]}``."""
     freshness: AgesByColumn | None = None
     """For DATE and TIMESTAMP columns: the age that the newest time in the column must not exceed,
-    such as ``{"ordered_at": "1 d"}``.
+    such as ``{"ordered_at": "1 d"}``. The check fails if no row has a time.
     """
     conditions: Sequence[str] | None = None
     """SQL conditions that each row must meet, such as ``["amount >= 0"]``."""

@@ -95,9 +95,9 @@ class CommitKeys:
     of the run needs a higher number. Give both keys or neither.
     """
     commit_first_try_millis: int | None = None
-    """The time at which the first attempt of the commit began, in epoch milliseconds. A retry
-    fails if it does not find the commit and snapshots since that time may have expired. Without
-    this key such a retry publishes, although an earlier attempt may have published already.
+    """The time at which the first attempt of the commit began, in epoch milliseconds. If a retry
+    does not find the commit, but snapshots since that time may have expired, it fails. Without this
+    key such a retry publishes, although an earlier attempt may have published already.
     """
     commit_first_try_head: str | None = None
     """With ``commit_first_try_millis``: the identity of the newest snapshot when the first attempt
@@ -153,16 +153,18 @@ class BatchRequest(CommitRequest):
     """Keys of jobs that write rows, which may have been computed from rows of the same table."""
 
     read_snapshot: TablePosition | None = None
-    """For rows that were computed from the target table: the position at which the table was read,
-    such as ``"main/7"``. The commit is refused if other commits have changed the same partitions
-    since, unless ``conflict`` keeps the rows of these commits. Only for Paimon tables.
+    """For [rows that were computed from the target table](stream-and-batch.md): the position at
+    which the table was read, such as ``"main/7"``. The commit is refused if other commits have
+    changed the same partitions since, unless ``conflict`` keeps the rows of these commits. Only for
+    Paimon tables.
     """
     conflict: Conflict | None = None
     """With ``read_snapshot``: ``transaction-order`` keeps the rows that other commits have written
     since the table was read, even if this commit has a row with the same key; ``optimistic``
     refuses the commit if other commits have changed the same partitions. Default: the table option
-    ``write.conflict``. For a Mixed table, ``transaction-order`` without ``read_snapshot`` makes the
-    work of the job a [batch](mixed-batches.md), which begins before the job reads the source.
+    ``write.conflict``. For a [Mixed table](mixed.md), ``transaction-order`` without
+    ``read_snapshot`` makes the work of the job a [batch](mixed-batches.md), which begins before the
+    job reads the source.
     """
 
     def __post_init__(self) -> None:
@@ -171,8 +173,8 @@ class BatchRequest(CommitRequest):
             raise self._without_position()
 
     def require_position(self, table: Table) -> None:
-        """Raise ``InvalidRequestError`` if ``conflict`` is given without ``read_snapshot``. A Mixed
-        table accepts this, because its batch begins in the job.
+        """Raise ``InvalidRequestError`` if ``conflict`` is given without ``read_snapshot``. For a
+        Mixed table ``conflict`` needs no ``read_snapshot``: the job itself begins the batch.
         """
         is_begun = "end_batch" in table.operations
         if self.conflict is not None and self.read_snapshot is None and not is_begun:

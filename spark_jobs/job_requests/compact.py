@@ -52,11 +52,11 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     partition columns without a transform.
     """
     strategy: Strategy = "full"
-    """``full`` compacts every bucket of a primary-key table completely; in an append table it
-    merges small files, even a few, but may keep large files. ``minor`` compacts only the files that
-    the options of the table select. In an Iceberg table ``minor`` takes the files that are
-    [due](iceberg-compaction.md#files-that-are-due), ``full`` also smaller groups of such files and
-    all files with deletes. In a Mixed table ``minor`` takes the partitions that are
+    """In a Paimon table ``full`` compacts every bucket completely; without a primary key it merges
+    small files, even a few, but may keep large files. ``minor`` compacts only the files that the
+    options of the table select. In an Iceberg table ``minor`` takes the files that are
+    [due](iceberg-compaction.md#files-that-are-due), ``full`` also two or more small files of a
+    partition, and every file with deletes. In a Mixed table ``minor`` takes the partitions that are
     [due](mixed-optimizing.md#when-an-optimizing-is-due), ``full`` those with changes, deletes or
     too many small files. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
     ``minor``, and sort the rows of the new files.
@@ -121,11 +121,7 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     excluding: RegularExpression | None = None
     """Do not compact tables whose whole name ``database.table`` matches."""
     strategy: Literal["full", "minor"] = "full"
-    """``full`` compacts every bucket of a primary-key table completely; in an append table it
-    merges small files, even a few, but may keep large files. ``minor`` compacts only the files that
-    the options of the table select. In Iceberg and Mixed tables the strategies select as in the job
-    ``compact``.
-    """
+    """As in the job ``compact``."""
     where: str | None = None
     """A SQL condition on partition columns, of Iceberg tables on any columns, as in the job
     ``compact``. With this key, Mixed tables are skipped, and tables without these columns fail.
@@ -149,9 +145,10 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest, PartitionsRequest):
-    """Compact a Paimon table so that its changelog gets the changes that it does not have yet. The
-    table option ``changelog-producer`` must be ``lookup``, which compacts with the strategy
-    ``minor``, or ``full-compaction``, which compacts every bucket with new rows in full.
+    """Compact a Paimon table so that its changelog gets the missing changes. The table option
+    ``changelog-producer`` must be ``lookup`` or ``full-compaction``. With ``lookup`` the job
+    compacts with the strategy ``minor``, with ``full-compaction`` every bucket with new rows
+    completely.
     """
 
     idle: Duration | None = None

@@ -23,6 +23,6 @@ class HealthRequest(TableRequest):
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the reasons and advice, if the [verdict](health.md) is ``degraded``
-    or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail for the
-    verdict.
+    or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail because
+    of the verdict.
     """

@@ -104,9 +104,9 @@ class IngestRequest(BatchRequest):
     ignored. Files in a bucket or on HDFS are opened with the storage options of the catalog.
     """
     format: SourceFormat | MessageFormat | None = None
-    """Format of the files. Default: by their suffix. JSON means one object per line. Change
-    messages, also one per line, need their format here. For them the job upserts and deletes rows,
-    adds new columns and widens types.
+    """Format of the files. Default: by their suffix. JSON means one object per line. [Change
+    messages](ingest-changes.md), also one per line, need their format here. For them the job
+    upserts and deletes rows, adds new columns and widens types.
     """
     delimiter: DialectCharacter | None = None
     """For CSV files: the character between two values; ``\\t`` is a tab. Default: a comma."""
@@ -115,9 +115,7 @@ class IngestRequest(BatchRequest):
     none. Default: ``"``.
     """
     escape: OptionalCharacter | None = None
-    """For CSV files: the character before a delimiter or quote that belongs to a value. Default:
-    none.
-    """
+    """For CSV files: the character that escapes a delimiter or quote in a value. Default: none."""
     header: bool | None = None
     """For CSV files: true if the first line names the columns. If false, the files must have the
     columns of the table, in the order of the table. Default: true.
@@ -131,7 +129,7 @@ class IngestRequest(BatchRequest):
     compression: Compression | None = None
     """Compression of the files. Default: by their suffix, ``.gz``, ``.bz2`` or ``.zst``."""
     messages_of: MessageTable | None = None
-    """Required if change messages are of several source tables: the one to ingest, such as
+    """Required if change messages come from several source tables: the one to ingest, such as
     ``shop.orders``. The messages of the other tables are ignored.
     """
     source_table: str | None = None
@@ -160,15 +158,15 @@ class IngestRequest(BatchRequest):
     ingested_by: str | None = None
     """With ``source`` and a commit identity: a name of the task, the same in all of its runs. The
     table records the files of each run under this name; a later run ingests only new files, and
-    refuses changed ones. The name has no effect in tables that [count a repeated row only
-    once](ingest-new-files.md#without-a-checkpoint), or with change messages, ``overwrite``,
+    refuses changed ones. The key has no effect in tables in which [a repeated row changes
+    nothing](ingest-new-files.md#without-a-checkpoint), or with change messages, ``overwrite``,
     ``upsert_by``, ``stage`` or ``checkpoint``.
     """
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run. Set it if several jobs with different commit users,
-    such as the map indexes of a task, divide the files of a run. A job then skips only files of
-    other runs. If you divide the files differently later, repeat all jobs of the run. Otherwise
-    rows can be in the table twice; a warning then names the files. Default: the commit user.
+    such as the map indexes of an Airflow task, divide the files of a run. A job skips only files of
+    other runs. If a repeat divides the files differently, repeat all jobs of the run: otherwise
+    rows can be in the table twice. A warning then names the files. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit. Default: all new files."""
@@ -185,12 +183,12 @@ class IngestRequest(BatchRequest):
     are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type.
     """
     overwrite: Replaced | None = None
-    """Replace rows in the same commit: ``partitions`` replaces all rows of the partitions that get
+    """Replace rows, in one commit: ``partitions`` replaces all rows of the partitions that get
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg and Mixed tables: the key columns (for a Mixed table its key). Rows replace the
-    stored rows with the same key, in the same commit. An Iceberg table refuses two new rows with
+    """For Iceberg and Mixed tables: the key columns (for a Mixed table its key). New rows replace
+    the stored rows with the same key, in one commit. An Iceberg table refuses two new rows with
     the same key. Change messages may repeat a key, and need ``upsert_by`` only if the table has no
     identifier fields.
     """
@@ -214,8 +212,8 @@ class IngestRequest(BatchRequest):
     ``on_schema_change`` allows. Values are not checked.
     """
     stage: bool = False
-    """Only write data files. The job ``commit`` publishes them: give it their address, ``staged``
-    in the result. Not for Mixed tables.
+    """Only write data files. To publish them, pass the address ``staged`` of the result to the job
+    ``commit``. Not for Mixed tables.
     """
 
     def __post_init__(self) -> None:
@@ -285,8 +283,8 @@ class IngestRequest(BatchRequest):
         for name in ("files_per_batch", "poll"):
             if getattr(self, name) is not None and self.checkpoint is self.source_table is None:
                 raise refusal(
-                    f"key {name!r} needs key 'checkpoint', the record of ingested files: add it, "
-                    f"or leave out {name!r}"
+                    f"with key 'source', key {name!r} needs key 'checkpoint', the record of "
+                    f"ingested files: add it, or leave out {name!r}"
                 )
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' exclude each other: leave one of them out")
@@ -359,7 +357,10 @@ class IngestRequest(BatchRequest):
 
     @property
     def takes_new_files(self) -> bool:
-        """True if the job skips old files. A table that replaces repeated rows gets all files."""
+        """True if the request asks to skip files that earlier runs of the task have ingested.
+
+        If a repeated row changes nothing in the table, the job ingests all files nevertheless.
+        """
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)
 

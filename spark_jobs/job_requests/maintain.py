@@ -15,8 +15,8 @@ __all__ = ["MaintainRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class MaintainRequest(JobRequest):
-    """Run all maintenance that a table, or each table of databases, needs: expire partitions,
-    compact, expire snapshots, delete orphan files.
+    """Run all maintenance that one table, or each table of the matching databases, needs: expire
+    partitions, compact, expire snapshots, delete orphan files.
 
     Only partitions of Paimon tables expire. The delete files and manifests of an Iceberg table are
     compacted, too.
@@ -34,13 +34,13 @@ class MaintainRequest(JobRequest):
     """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
     """Delete [consumers](expiry.md#consumers) without progress since this time, or for this long.
-    In Paimon tables the table option ``consumer.expiration-time`` deletes consumers, too. Default:
-    only the table option deletes consumers.
+    With or without this key, the table option ``consumer.expiration-time`` of a Paimon table
+    deletes consumers.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the [verdict](health.md) after the work
     is ``degraded`` or ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default:
-    never fail for the verdict.
+    never fail because of the verdict.
     """
     dry_run: bool = False
     """Only report what each step would do. ``fail_when`` is then refused."""

@@ -19,8 +19,9 @@ class RemoveOrphansRequest(TableRequest):
     """Delete files that no snapshot, tag, branch or changelog references. Dry run by default."""
 
     older_than: PastTime | None = None
-    """Only delete files last changed before this. Default: one day before the newest commit;
-    without a commit, one day ago; for Iceberg and Mixed tables, three days ago.
+    """Only delete files last changed before this. Default: one day before the newest commit; if
+    there is no commit, or ``running_since`` is given, one day ago. For Iceberg and Mixed tables the
+    default is three days ago.
     """
     dry_run: bool = True
     """Only list the files that would be deleted."""

@@ -20,7 +20,8 @@ class RescaleRequest(PartitionsRequest):
     bucket: Numbered | None = None
     """The number of buckets. Default: the table option ``bucket``. If the number differs from the
     option, the rewritten partitions refuse added rows until you set the option to this number; an
-    overwrite is accepted. A table with postponed buckets needs the number, and keeps its option.
+    overwrite is accepted. A table with [postponed
+    buckets](buckets.md#postponed-buckets-bucket---2) needs this key; do not change its option.
     """
     dry_run: bool = False
     """Only report what would be done."""

@@ -21,14 +21,14 @@ class RowChangeRequest(CommitRequest):
     ``"TRUE"`` selects all rows.
     """
     read_snapshot: TablePosition | None = None
-    """For Paimon tables with a primary key, with ``conflict``: the position at which an earlier
-    task read the table, such as ``"main/7"``. The rows are searched in this state. If other
-    commits have changed a row since then, their version is kept. Default: the newest snapshot.
+    """For Paimon tables with a primary key: the position at which an earlier task read the table,
+    such as ``"main/7"``. The rows are searched in this state. If other commits have changed a row
+    since then, their version is kept. Default: the newest snapshot.
     """
     conflict: Literal["transaction-order"] | None = None
     """Required with ``read_snapshot``, unless the table option ``write.conflict`` is
     ``transaction-order``. A Mixed table always uses ``transaction-order`` and refuses
-    ``read_snapshot``, because each job on it is a [batch](mixed-batches.md). An Iceberg table
+    ``read_snapshot``, because the job itself begins a [batch](mixed-batches.md). An Iceberg table
     refuses both keys.
     """
     dry_run: bool = False

@@ -52,7 +52,7 @@ class TagRequest(TableRequest):
     retain: Retention | None = None
     """``create``, ``replace``: the lifetime of the tag. In an Iceberg table it begins with the
     commit of the snapshot. Default: the table option ``tag.default-time-retained``, in an Iceberg
-    table ``history.expire.max-ref-age-ms``. Without it the tag is kept until you delete it.
+    table ``history.expire.max-ref-age-ms``. If neither is set, the tag is kept until you delete it.
     """
     exist_ok: bool = False
     """``create``: do nothing if the tag exists, even if it names another snapshot."""

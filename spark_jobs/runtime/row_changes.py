@@ -23,9 +23,10 @@ def change_rows(
     """Call ``change`` with the table and the arguments that ``delete`` and ``update`` share; return
     the outcome. ``operation`` is ``delete`` or ``update``.
 
-    The outcome is skipped if no row meets the condition. Even then a job with a commit identity
-    publishes a snapshot, so that a retry finds that the work is done. Raise ``NotFoundError`` for a
-    missing table, and ``UnsupportedError`` if its format lacks the operation.
+    If no row meets the condition, ``skipped`` of the outcome is True. Even then a job with a commit
+    identity publishes a snapshot, so that a retry finds that the work is done. Raise
+    ``NotFoundError`` for a missing table, and ``UnsupportedError`` if its format lacks the
+    operation.
     """
     table: Table = wanted_table(wanted, operation)
     order = table.given_arguments(

@@ -131,8 +131,9 @@ class LakeDataSource(DataSource):
 
 
 def source_in(place: Warehouse, *, at_once: int) -> type[LakeDataSource]:
-    """Return a source class for one warehouse, to be registered in a session. No plan shows the
-    options inside the class. ``at_once`` is the number of tasks that run at the same time.
+    """Return a source class for one warehouse, to be registered in a session. Spark's query plans
+    do not show the options of the warehouse, because the class holds them. ``at_once`` is the
+    number of tasks that run at the same time.
     """
 
     class RegisteredSource(LakeDataSource):

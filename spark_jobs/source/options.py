@@ -65,15 +65,15 @@ OPTIONS = (
         "rowkind",
         _READS,
         "`true` adds a first column `rowkind` with `+I`, `-U`, `+U` or `-D` for each row; `false` "
-        "leaves out the rows `-U` and `-D`. A stream of a table with a primary key, or of an "
-        "Iceberg or Mixed table, has no default: give `true` or `false`. Default elsewhere: `true` "
-        "for changes between two snapshots or times, else `false`.",
+        "leaves out the rows `-U` and `-D`. Required for a stream of a table with a primary key, "
+        "or of an Iceberg or Mixed table. Otherwise the default is `true` for changes between two "
+        "snapshots or times, and `false` for other reads.",
     ),
     SourceOption(
         "scan.snapshot-id",
         _READS,
         "The snapshot to read, or the snapshot at which a stream starts (see `scan.mode`). For a "
-        "Paimon table give its number, for other tables its id.",
+        "Paimon table give its number, for an Iceberg or Mixed table its id.",
     ),
     SourceOption(
         "scan.tag-name", (Use.READ,), "The tag whose snapshot is read. Mixed tables have no tags."
@@ -97,8 +97,8 @@ OPTIONS = (
         "incremental-between",
         (Use.READ,),
         "Two snapshots or tags: read the changes after the first, up to and including the second. "
-        "In a Paimon table, `3,7` reads the changes of snapshots 4 to 7. Other tables take ids of "
-        "snapshots in place of numbers.",
+        "In a Paimon table, `3,7` reads the changes of snapshots 4 to 7. Iceberg and Mixed tables "
+        "take ids of snapshots in place of numbers.",
     ),
     SourceOption(
         "incremental-between-timestamp",
@@ -141,7 +141,8 @@ OPTIONS = (
         "kinds",
         _WRITES,
         "The column with the kind of each row (`+I`, `-U`, `+U` or `-D`). Default: all rows are "
-        "inserted. Not for Iceberg tables: use [`write_table`](../iceberg.md#spark) there.",
+        "inserted, unless the table option `rowkind.field` names such a column. Not for Iceberg "
+        "tables: use [`write_table`](../iceberg.md#spark) there.",
     ),
     SourceOption(
         "overwrite-mode",
@@ -166,8 +167,8 @@ OPTIONS = (
     SourceOption(
         "commit-identifier",
         (Use.WRITE,),
-        "The number of the commit in the run that `commit-user` names, such as `1`. Give both "
-        "options or neither.",
+        "The number of the commit in the run that `commit-user` names, such as `1`; needs "
+        "`commit-user`.",
     ),
     SourceOption(
         "query",

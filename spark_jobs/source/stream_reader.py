@@ -88,9 +88,9 @@ class LakeStreamReader(DataSourceStreamReader):
                 "'rowkind', or 'false' to leave out deleted rows"
             )
         self._position: Position | None = None
-        """The position of the stream. None in a new stream, because Spark asks for the first end
-        before the beginning. After a restart Spark first asks for the parts of the last batch,
-        whose end sets the position.
+        """The position of the stream. None when a new stream starts, because Spark calls
+        ``latestOffset`` before ``initialOffset``. After a restart Spark first calls ``partitions``
+        for the last batch, and the end of this batch becomes the position.
         """
         self._found: dict[str, Any] | None = None
         """The offset at which a new stream begins; None until the offset is found."""

@@ -1396,7 +1396,7 @@ MISTAKES = [
         "a position of a Mixed table for a delete",
         "run",
         'LakeDeleteOperator(task_id="t", table="shop.pair", lake_conn_id="iceberg", where="id = 1", read_snapshot="main/1.1")',
-        "UnsupportedError: file://ICEBERG/shop/pair is a Mixed table, whose delete does not take read_snapshot: leave it out, because a batch begins in the call, with conflict='transaction-order'. To compute rows from the table, read them in Python with batch.scan() after table.begin()",
+        "UnsupportedError: file://ICEBERG/shop/pair is a Mixed table, whose delete does not take read_snapshot: leave it out, because with conflict='transaction-order' the call itself begins a batch. To compute rows from the table, call batch = table.begin() in Python, and read with batch.scan()",
     ),
     Mistake(
         "rows of a batch in a table without a key",

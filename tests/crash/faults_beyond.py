@@ -43,7 +43,7 @@ ROWS = (
     Row(
         "91",
         "deletion or renaming of a branch is killed",
-        "a retry finishes, and leaves no file",
+        "a retry finishes, and leaves no orphan",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
         ),
@@ -75,7 +75,7 @@ ROWS = (
     ),
     Row(
         "95",
-        "killed while rows wait in temporary files",
+        "killed while rows wait in temporary files for Spark's write tasks",
         "a retry publishes once",
         (
             "tests/spark/test_killed_handover.py::test_a_retry_publishes_once_and_no_temporary_file_stays",

@@ -77,8 +77,8 @@ _WRITING = (
     ),
     Row(
         "7",
-        "killed before the temporary file of a snapshot is linked",
-        "no reader treats the file as a snapshot",
+        "killed before the temporary file of a snapshot gets its final name",
+        "no reader treats the temporary file as a snapshot",
         (
             f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
             f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
@@ -104,7 +104,7 @@ _WRITING = (
     ),
     Row(
         "10",
-        "killed between an append and its compaction",
+        "killed between the append and the compaction of one commit",
         "the append is in the table once",
         (
             f"{_RECOVERY}test_a_commit_that_died_before_its_compaction_is_whole_and_can_be_compacted_later",
@@ -121,8 +121,8 @@ _WRITING = (
     Row(
         "12",
         "a hint is damaged or wrong",
-        "the newest and oldest snapshots are found; while a hint names a lost one, no orphan is "
-        "removed",
+        "the newest and oldest snapshots are found; while LATEST is above the newest snapshot, no "
+        "orphan is removed",
         (
             f"{_SNAPSHOTS}test_the_newest_snapshot_is_found_whatever_the_hint_says",
             f"{_PUBLICATION}test_the_oldest_snapshot_is_found_by_listing_whatever_its_hint_says",
@@ -196,7 +196,7 @@ _OUTCOMES = (
     Row(
         "20",
         "two PUTs overlap and get 409",
-        "both retry, and one wins",
+        "both are sent again, and one wins",
         (
             f"{_ANSWERS}test_a_conflict_is_repeated_after_a_pause",
             f"{_ANSWERS}test_a_conflict_with_a_winner_is_lost",
@@ -274,7 +274,7 @@ _OUTCOMES = (
     ),
     Row(
         "30",
-        "a publication gets no answer, and no retries are left",
+        "no attempt of a publication gets an answer",
         "the error names the unknown outcome; no file is deleted",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
@@ -341,7 +341,7 @@ _TOGETHER = (
     Row(
         "38",
         "appends during a rescale",
-        "the rescale is refused",
+        "the rescale is planned again; the appends are kept",
         (
             f"{_CONCURRENT}test_a_rescale_that_has_not_read_what_came_in_is_refused_and_can_be_planned_again",
         ),
@@ -371,7 +371,7 @@ _TOGETHER = (
     ),
     Row(
         "42",
-        "more conflicting writers than retries",
+        "a commit loses to other commits in each of its attempts",
         "the commit fails, and a retry publishes it once",
         (
             f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
@@ -433,8 +433,8 @@ _RECOVERIES = (
     ),
     Row(
         "49",
-        "one commit user and identifier for different rows",
-        "the commit is refused",
+        "a second commit with the same `CommitId` and other rows",
+        "it adds nothing; a different number of rows is refused",
         (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
     ),
 )

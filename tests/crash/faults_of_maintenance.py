@@ -134,7 +134,7 @@ ROWS = (
     ),
     Row(
         "63",
-        "a file changes its level within the expired snapshots",
+        "expiry of a snapshot that moved a file to another level",
         "the file is kept",
         (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
@@ -143,7 +143,7 @@ ROWS = (
     ),
     Row(
         "64",
-        "expiry is killed while changelogs outlive snapshots",
+        "expiry is killed in a table that keeps changelogs longer than snapshots",
         "consumers can read all changes within the retention",
         (f"{_EXPIRY}test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at",),
     ),

@@ -129,7 +129,7 @@ ROWS = (
     Row(
         "114",
         "killed while a table is renamed",
-        "the table has one name, or its next use fails, with the rename to repeat in the error",
+        "the table has one name; or its next use fails, and the error names the rename to repeat",
         (f"{_PAIRS}test_a_rename_that_dies_loses_no_row_and_a_repeated_one_completes_it",),
     ),
     Row(

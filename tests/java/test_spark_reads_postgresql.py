@@ -117,7 +117,7 @@ def test_a_table_whose_name_is_a_query_is_read_as_that_table(ingest, postgres, d
 def test_a_number_of_any_length_is_not_rounded_without_a_word(ingest, tmp_path):
     with pytest.raises(
         lake.InvalidRequestError,
-        match="without a declared length, or with more than 38 digits: set its type",
+        match="without a declared precision, or with more than 38 digits: set its type",
     ):
         ingest("measured")
     catalog = lake.open_catalog(str(tmp_path / "warehouse"))

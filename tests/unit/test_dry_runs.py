@@ -30,7 +30,7 @@ that it has written itself, of snapshots that no longer exist."""
 WOULD = {
     "tag create shop.orders v2": "tag 'v2' would be snapshot 3",
     "tag create shop.orders v1 --exist-ok": "tag 'v1' of snapshot 1 already existed",
-    "tag replace shop.orders v1 --snapshot 2": "tag 'v1' is snapshot 1 and would be 2",
+    "tag replace shop.orders v1 --snapshot 2": "tag 'v1' would move from snapshot 1 to 2",
     "tag rename shop.orders v1 v2": "tag 'v1' would be renamed to 'v2'",
     "branch create shop.orders new --tag v1": "branch 'new' would begin at snapshot 1",
     "branch create shop.orders new": "branch 'new' would begin with the columns of main and",

@@ -94,8 +94,8 @@ class CatalogFiles:
             found = location_of(address)
         except InvalidRequestError as reason:
             raise CorruptTableError(
-                f"the catalog names {address!r} as the metadata of table {table}: "
-                f"{sentence(reason)} Correct the address in the catalog"
+                f"the catalog, or the metadata file that it names, gives table {table} the address "
+                f"{address!r}: {sentence(reason)} Correct the address there"
             ) from None
         walls = ExternalRoots((*self._warehouse(), *self.external_roots.locations))
         if not walls.allow(found):
@@ -109,7 +109,10 @@ class CatalogFiles:
 
     def _outside(self, address: str, found: Location, table: str) -> InvalidRequestError:
         if self.storage is None:
-            outside = "the warehouse is only a name, and no directory of external-roots holds it"
+            outside = (
+                "it is in no directory of external-roots, and the warehouse of the catalog is a "
+                "name, not a directory"
+            )
         else:
             outside = f"it is outside of the warehouse {self.storage.uri(self.root)}"
         # <database>/<table>/metadata/<file>

@@ -76,7 +76,7 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeErro
 )
 _REFUSED = "Nothing was changed. Correct what the service refuses, such as a name or a comment"
 _REFUSALS = ("InvalidInputException", "ValidationException")
-"""Codes of AWS for a request with content that the service does not accept."""
+"""The error codes of AWS for a request with content that the service does not accept."""
 _OF_SERVICES = ("botocore", "hive_metastore", "thrift")
 """Packages, perhaps not installed, whose errors mean that the service failed or was not reached."""
 
@@ -155,7 +155,8 @@ class Failures:
 def _is_refused(error: Exception) -> bool:
     """Return True if AWS refused the content of a request.
 
-    A request that the client sent more than once may have succeeded before, and is not refused.
+    Return False if the client sent the request more than once: an earlier attempt may have
+    succeeded.
     """
     answer = getattr(error, "response", None)
     if not isinstance(answer, dict) or answer.get("Error", {}).get("Code") not in _REFUSALS:

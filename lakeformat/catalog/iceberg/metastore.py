@@ -67,10 +67,9 @@ class Metastore(ABC):
         """Return the names of the tables of a database."""
 
     def has_refused_paths(self, name: TableName, places: FilePlaces, new: TableMetadata) -> bool:
-        """Return False if no data files of a new table would be in the directory of another table.
+        """Return True if ``new`` places data files in the directory of another table.
 
-        Otherwise return True if the table ``name`` already exists. If it does not exist, raise
-        ``InvalidRequestError``.
+        If no table ``name`` exists yet, raise ``InvalidRequestError`` instead of returning True.
         """
         try:
             own = new.properties.get(METADATA_PATH)

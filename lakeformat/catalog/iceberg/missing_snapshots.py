@@ -11,8 +11,8 @@ __all__ = ["misses_snapshots"]
 def misses_snapshots(now: TableMetadata, before: TableMetadata) -> bool:
     """Return True if ``now`` lacks a snapshot that was published since the state ``before``.
 
-    Each snapshot takes one sequence number, except in version 1. There, only a missing parent is
-    noticed.
+    Each snapshot takes one sequence number, except in format version 1. There, only a missing
+    parent is noticed.
     """
     known = {each.snapshot_id for each in before.snapshots}
     added = [each for each in now.snapshots if each.snapshot_id not in known]

@@ -195,8 +195,10 @@ class NamedFilesMetastore(Metastore):
         return False
 
     def _may_have_expired(self, name: TableName, written: Answer, now: TableMetadata) -> bool:
-        """Return True if the commit that wrote a metadata file may have been published, but ``now``
-        shows neither the file nor its newest snapshot.
+        """Return True if the commit that wrote a metadata file may have been published, and its
+        snapshot may have expired since.
+
+        ``written`` names the file. ``now`` is the current metadata, whose log lacks the file.
         """
         try:
             sent = self._files.load(str(name), written, None).metadata

@@ -72,7 +72,8 @@ def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
     if unwritable := [name for name in key if "," in name or name != name.strip()]:
         raise InvalidRequestError(
             f"the key column {unwritable[0]!r} has a comma in its name, or a space at its start or "
-            f"end, but the property {PRIMARY_KEY!r} separates names by commas: rename the column"
+            f"end. In the property {PRIMARY_KEY!r}, commas separate the names, and spaces around a "
+            "name are ignored: rename the column"
         )
     if FILE_OFFSET.name in columns.names:
         raise InvalidRequestError(

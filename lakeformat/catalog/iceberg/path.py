@@ -139,7 +139,10 @@ class PathMetastore(Metastore):
     def remove_table(
         self, name: TableName, *, purge: bool, known: LoadedMetadata | None = None
     ) -> None:
-        """Delete the directory of a table; without ``purge`` raise ``UnsupportedError``.
+        """Delete the directory of a table.
+
+        Without ``known``, the errors of ``require_removable`` are raised; a caller with ``known``
+        must have called that method before.
 
         If the storage can rename directories, the directory is first renamed to a hidden name, so
         that readers never see a part of the table. If the directory has another table than

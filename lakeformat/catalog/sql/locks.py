@@ -55,7 +55,7 @@ class TableLocks:
     def creating(self, storage: Storage, held: Held) -> Storage:
         """Return the storage through which the holder of the lock ``held`` publishes snapshots.
 
-        With the storage of ``publishing`` the holder would wait for its own lock.
+        With the storage that ``publishing`` returns, the holder would wait for its own lock.
         """
         if not self._is_needed(storage):
             return storage
@@ -64,7 +64,8 @@ class TableLocks:
     def _is_needed(self, storage: Storage) -> bool:
         """Return True if a commit to ``storage`` must take the lock.
 
-        If ``lock.enabled`` is not set, only a storage that cannot move directories needs the lock.
+        If ``lock.enabled`` is not set, a commit takes the lock only on a storage that cannot rename
+        directories.
         """
         return mover(storage) is None if self._enabled is None else self._enabled
 

@@ -93,7 +93,8 @@ def clone_table(
     is only read. If another table has the name, ``AlreadyExistsError`` is raised.
 
     Of a Mixed table, the merged rows of one state become a new Mixed table in a catalog of Iceberg
-    tables; ``snapshot`` is a position or a snapshot id of either store.
+    tables; ``snapshot`` is a position, as ``source.position()`` returns it, or a snapshot id of
+    either store.
 
     To resume an interrupted clone, repeat the call: existing files are compared and kept. If the
     source's snapshots may expire during the copy, create a tag and clone the tag. ``dry_run`` only

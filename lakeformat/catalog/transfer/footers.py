@@ -41,8 +41,8 @@ def footer_statistics(
 ) -> list[ColumnStatistics]:
     """Return the statistics of each field, in the order of ``fields``.
 
-    ``known`` is None for an ORC file; then no field has statistics. A field that is None, or that
-    the file lacks, has no statistics.
+    ``known`` reads the footer of a Parquet file. It is None for an ORC file; then no field has
+    statistics. A field that is None, or that the file lacks, has no statistics.
     """
     if known is None:
         return [NO_STATISTICS] * len(fields)

@@ -29,8 +29,8 @@ Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 
 _MOST_ITEMS = 4096
-"""The most items of a list of pairs of a number and a byte string, such as the bounds of columns.
-Files with longer lists are read by the general decoder.
+"""The largest length of a list of pairs of a number and a byte string, such as the bounds of
+columns. Files with longer lists are read by the general decoder.
 """
 _CONTINUES = np.uint16(0x8080)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dialect of a text file: its delimiter, quotes, encoding, compression and so on.
 
-``lake write`` has the attributes of ``TextDialect`` as options, and the job ``ingest`` as keys of
-its request. This module imports no Arrow, so that a scheduler can check a dialect.
+The attributes of ``TextDialect`` are options of ``lake write``, and keys in the request of the job
+``ingest``. This module does not import Arrow, so a scheduler without Arrow can check a dialect.
 """
 
 from __future__ import annotations

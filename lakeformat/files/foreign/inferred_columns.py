@@ -75,8 +75,8 @@ def infer_columns(
 
     A column in ``to_cast`` is STRING in CSV files, and in other files if all its values are null.
     ``opener`` returns a function that opens the file, or None for a file on this machine. Raise
-    ``InvalidRequestError`` if a CSV file has no header, if another column has only nulls, or if
-    the types of a column in several files have no common type.
+    ``InvalidRequestError`` if a CSV file has no header, if a column that is not in ``to_cast`` has
+    only nulls, or if the types of a column in several files have no common type.
     """
     if source_format == "csv" and not dialect.header:
         raise InvalidRequestError(

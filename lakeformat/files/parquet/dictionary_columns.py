@@ -31,8 +31,8 @@ MOST_BYTES_PER_VALUE = 2
 def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
     """Return True if the share of distinct values in ``values``, a sample, is at most ``most``.
 
-    Return False, too, if a smaller sample of ``FIRST_LOOK`` values has only distinct values. A
-    dictionary array always returns True.
+    Return False, too, if a smaller sample of ``FIRST_LOOK`` values has only distinct values. For a
+    dictionary array, always return True.
     """
     if pa.types.is_dictionary(values.type):
         return True
@@ -93,7 +93,10 @@ def repeating_texts(
 
 
 def _sample(rows: pa.Table) -> pa.Table:
-    """Return ``SAMPLE_ROWS`` rows at equal distances. Of a small table, return the first rows."""
+    """Return ``SAMPLE_ROWS`` rows at equal distances.
+
+    If the table has fewer than twice as many rows, return its first ``SAMPLE_ROWS`` rows.
+    """
     distance = rows.num_rows // SAMPLE_ROWS
     if distance < 2:
         return rows.slice(0, SAMPLE_ROWS)

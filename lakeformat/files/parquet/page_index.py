@@ -116,14 +116,17 @@ def _require_bounds(bounds: Struct, pages: int) -> None:
     counts = {len(cast(ThriftList, bounds[each][1]).items) for each in _OF_EACH_PAGE}
     if counts != {pages}:
         shown = " or ".join(map(str, sorted(counts)))
-        raise ValueError(f"a page index lists {counted(pages, 'page')}, but bounds of {shown}")
+        raise ValueError(f"a page index lists {counted(pages, 'page')}, but bounds for {shown}")
 
 
 def _move(location: Struct, extent: tuple[int, int], distance: int) -> None:
     start, length = extent
     place, size = number_in(location, _PLACE), number_in(location, _SIZE)
     if not 0 <= place - start <= place - start + size <= length:
-        raise ValueError(f"an index names a page of {size} bytes at {place}, outside of its pages")
+        raise ValueError(
+            f"an index names a page of {size} bytes at {place}, outside of the pages of its row "
+            "group"
+        )
     location[_PLACE] = ThriftKind.I64, place + distance
 
 

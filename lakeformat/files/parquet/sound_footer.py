@@ -87,7 +87,10 @@ class _Unread(io.RawIOBase):
     def __init__(self, size: int) -> None:
         self._size = size
         self.is_asked = False
-        """True as soon as bytes were requested: then all chunks are described."""
+        """True as soon as Arrow has requested bytes.
+
+        Before that, Arrow describes all chunks of the row group.
+        """
 
     def seekable(self) -> bool:
         return True

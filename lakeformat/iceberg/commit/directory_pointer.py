@@ -111,10 +111,11 @@ class DirectoryPointer:
         return published
 
     def _correct_hint(self) -> None:
-        """Write the version hint with the highest number that exists.
+        """Write the highest existing number into the version hint.
 
-        If a writer paused before it wrote the hint, the hint may be too low: later commits may have
-        deleted the file with this number, and another paused writer may have created it again.
+        A writer that paused before it wrote the hint may have written an old number. Later commits
+        may have deleted the file with this number, and another paused writer may have created it
+        again. Then readers would take that file for the newest one.
         """
         found = (version_of(each.name) for each in self._storage.list(f"{self._root}/{METADATA}"))
         if highest := max((each for each in found if each is not None), default=0):
@@ -124,8 +125,8 @@ class DirectoryPointer:
         """Return the path of the newest metadata file; if readers never found the published file,
         delete that file and return None.
 
-        Another writer's file at its path is kept. Raise ``CommitOutcomeUnknownError`` if the check
-        or the deletion fails.
+        A file that another writer created at the same path is kept. Raise
+        ``CommitOutcomeUnknownError`` if the check or the deletion fails.
         """
         try:
             if (newest := newest_if_in_place(published, base)) is not None:

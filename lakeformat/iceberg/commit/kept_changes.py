@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares metadata to find if later commits kept the changes of an earlier commit."""
+"""Compares metadata to check if later commits kept the changes of an earlier commit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def has_changes(current: TableMetadata, published: TableMetadata, base: TableMet
 def _parts(metadata: TableMetadata) -> Iterator[tuple[tuple[str, str], Any]]:
     """Yield a key and a value for each part of the JSON of a metadata file.
 
-    The parts are the elements of lists and objects, and the members with a single value.
+    Each element of a list, each member of an inner object, and each other value is one part. The
+    members in ``_DERIVED`` are left out.
     """
     for member, value in metadata_to_json(metadata).items():
         if member in _DERIVED:

@@ -32,10 +32,13 @@ def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str |
     """Return the path of the newest metadata file; None if readers never found the published file.
 
     The newest file is the published one, or a later one of the same table. Later files are only
-    searched if the published number may have become free again. That is possible if ``base``, the
-    metadata file before the published one, is missing: commits of this library delete the oldest
-    files first. Other programs delete files in any order. So it is also possible if commits delete
-    old files, and the version hint is above the published number.
+    searched if an earlier file with the published number may have been deleted. This may be so in
+    two cases:
+
+    - ``base``, the metadata file before the published one, is missing. Commits of this library
+      delete the oldest files first.
+    - The table property ``DELETES_OLD`` is true, and the version hint is above the published
+      number. Other programs delete files in any order, so ``base`` may still exist.
 
     Raise ``CommitOutcomeUnknownError`` if the published file was deleted and later metadata does
     not have its changes.
@@ -56,7 +59,7 @@ def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str |
 
 
 def _was_followed(published: LoadedMetadata, base: LoadedMetadata, newest: str) -> bool:
-    """Return True if later commits to the same table followed the published file."""
+    """Return True if later commits to the same table build on the published file."""
     storage, root = base.places.storage, base.places.root
     current = decode_metadata(storage.read(newest, LARGE_FILE), storage.uri(newest))
     new_ids = _snapshot_ids(published.metadata) - _snapshot_ids(base.metadata)

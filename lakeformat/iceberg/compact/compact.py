@@ -41,7 +41,7 @@ def compact(
 ) -> CompactReport:
     """Rewrite data files into files of the target size with the same rows; writers are not blocked.
 
-    A repeated call with the same ``commit`` publishes nothing again. Without partial progress,
+    A repeated call with the same ``commit`` publishes nothing twice. Without partial progress,
     everything is planned again after a conflict; ten conflicts in a row raise
     ``CommitConflictError``. With partial progress, nothing is planned again: the groups in conflict
     keep their old files. Raise ``InvalidRequestError`` for options that do not fit the table or the

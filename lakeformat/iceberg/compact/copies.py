@@ -52,7 +52,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """The files that can be copied, according to their manifests; a choice can be pickled."""
+    """The files that can be copied, according to their manifests; an instance can be pickled."""
 
     settings: CompactSettings
     entries: pa.Table | None

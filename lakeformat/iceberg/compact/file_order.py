@@ -99,8 +99,8 @@ def _sorted(metadata: TableMetadata, options: CompactOptions) -> FileOrder:
         if not can_sort(order, schema):
             raise UnsupportedError(
                 f"this version cannot sort by the sort order of {metadata.location}, because a key "
-                "has an unknown transform, or is not exactly one column of the table. Name the "
-                "columns to sort by in order_by"
+                "has an unknown transform, several columns, or a column that the table does not "
+                "have. Name the columns to sort by in order_by"
             )
     else:
         order = _of_table(metadata, new_sort_order(schema, options.order_by))

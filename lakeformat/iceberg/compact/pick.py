@@ -117,7 +117,7 @@ def _reason(group: Sequence[PlannedFile], settings: CompactSettings) -> str | No
 
 
 def _too_few(group: Sequence[PlannedFile], settings: CompactSettings) -> str:
-    found = f"only {counted(len(group), 'file')} of another size than the target"
+    found = f"only {counted(len(group), 'small file')}"
     if len(group) >= settings.min_input_files:
         return f"{found}, which would become one file again"
     return f"{found}, fewer than min_input_files={settings.min_input_files}"

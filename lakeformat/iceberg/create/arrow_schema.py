@@ -51,7 +51,7 @@ _PLAIN = {
 }
 _SINCE_3 = ("timestamp_ns", "timestamptz_ns", "unknown")
 _RESERVED = ("_pos", "_row_id", "_last_updated_sequence_number")
-"""The names of the metadata columns that are read beside the columns of a table."""
+"""The names of the metadata columns that are read in addition to the columns of a table."""
 
 
 def new_schema(
@@ -90,7 +90,7 @@ def new_schema(
 
 
 def require_not_reserved(name: str) -> None:
-    """Raise ``InvalidRequestError`` if ``name`` is the name of a metadata column."""
+    """Raise ``InvalidRequestError`` if ``name`` is one of the metadata columns in ``_RESERVED``."""
     if name in _RESERVED:
         raise InvalidRequestError(
             f"a column cannot have the name {name!r}, because Iceberg uses it for a metadata "

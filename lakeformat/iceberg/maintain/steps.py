@@ -180,7 +180,7 @@ def _consumers_text(expired: list[ConsumerState], *, dry_run: bool) -> list[str]
 def ignored(_: object) -> None:
     """Ignore progress.
 
-    If a dry run of the expiry had no listener, its report would list every file.
+    A dry run of the expiry needs a callback: without one, its report would list every file.
     """
 
 

@@ -25,9 +25,7 @@ __all__ = ["Maintained", "Subject"]
 
 @dataclass(frozen=True, slots=True)
 class Maintained(ABC):
-    """A table to maintain: its handle, its consumers, and its health report in the terms of
-    Iceberg.
-    """
+    """A table to maintain: its handle, its consumers, and its health report."""
 
     handle: TableHandle
     consumers: Consumers

@@ -96,7 +96,7 @@ class RecordFile:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The schema of the records, with fields named by their ids.
+        """The schema of the records, with field names that follow from the field ids.
 
         Reading it raises ``ValueError`` if the file has no valid schema.
         """
@@ -148,8 +148,8 @@ def partition_key(field_id: int) -> str:
 
 
 def has_int(manifest: RecordFile, field_id: int) -> bool:
-    """Return True if a partition field of a manifest has the Avro type ``int``; False if it has
-    not, or if the schema is damaged.
+    """Return True if a partition field of a manifest has the Avro type ``int``; False for
+    another type, or if the schema is damaged.
     """
     with suppress(ValueError, KeyError, TypeError, RecursionError):
         kind: Any = manifest.schema

@@ -175,7 +175,7 @@ class _Spec:
     text.
     """
     times: Sequence[tuple[Field, str]] = ()
-    """The partition fields with timestamps, which may have been dates, and their columns."""
+    """The partition fields with timestamps, each with the name of its column."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def decode_metadata(
 ) -> TableMetadata:
     """Parse the content of a metadata file, which may be compressed with gzip.
 
-    ``build`` makes the metadata of the JSON object. Raise ``CorruptTableError`` for damaged
+    ``build`` creates the metadata from the JSON object. Raise ``CorruptTableError`` for damaged
     content, and ``UnsupportedError`` for a newer format version or an encrypted table; both name
     ``uri``.
     """

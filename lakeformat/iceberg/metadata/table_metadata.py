@@ -80,9 +80,7 @@ class TableMetadata:
 
     @property
     def sort_order(self) -> SortOrder:
-        """The order by which writers sort the rows of a file; without keys if writers do not
-        sort.
-        """
+        """The default sort order of the table; it has no fields if writers do not sort."""
         orders = {each.order_id: each for each in self.sort_orders}
         return orders.get(self.default_sort_order_id, SortOrder(0))
 

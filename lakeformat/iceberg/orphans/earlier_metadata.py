@@ -27,7 +27,7 @@ _AT_A_TIME = 8
 
 @dataclass(slots=True)
 class EarlierMetadata:
-    """Metadata files, without their snapshot logs.
+    """Reads metadata files, without their snapshot logs.
 
     A snapshot that is equal in two consecutive files is parsed once.
     """

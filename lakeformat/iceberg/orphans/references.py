@@ -99,9 +99,10 @@ class References:
     def keep_metadata_files(self, may_become_current: Mapping[str, bool]) -> None:
         """Add metadata files that are needed, and the files to which they refer.
 
-        The keys of ``may_become_current`` are the paths of metadata files. A file with the value
-        True is needed. A file with the value False is needed only if it is of another table. If a
-        file with the value True cannot be read, only its path is added.
+        ``may_become_current`` has the paths of metadata files. The value is True if the file may
+        become the current one of the table; such a file is needed. A file with the value False is
+        needed only if it belongs to another table in the same directory. If a file with the value
+        True cannot be read, only its path is added.
         """
         storage = self.current.places.storage
         paths = [*may_become_current]

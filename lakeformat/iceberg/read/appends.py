@@ -62,9 +62,9 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
-    """Raise ``NotFoundError`` if a branch may have had a snapshot at the time ``millis``.
+    """Raise ``NotFoundError`` if a branch may have had an unknown snapshot at the time ``millis``.
 
-    ``first`` is the oldest known head of the branch. The error is raised if ``first`` or an
+    ``first`` is the oldest known head of the branch. Such a snapshot is possible if ``first`` or an
     ancestor is from that time or before, or if an ancestor has expired.
     """
     *_, oldest = metadata.ancestry(first)

@@ -165,8 +165,8 @@ class DeleteIndex:
             if file.content_offset < 0 or file.content_size <= 0:
                 raise CorruptTableError(
                     f"a manifest lists the deletion vector of {file.data_file} at byte "
-                    f"{file.content_offset} of {file.path} with {file.content_size} bytes, which "
-                    f"is no part of a file; {_REMEDY}"
+                    f"{file.content_offset} of {file.path} with {file.content_size} bytes, but "
+                    f"the offset or the size is not valid; {_REMEDY}"
                 )
             self._vectors[file.data_file] = file
             return _DeletesBySequence()

@@ -32,8 +32,8 @@ _BITS = 64
 _MOST_AT_A_PLACE = 32
 """The largest number of keys that may share their first bits in an index of plain numbers.
 
-If a few keys are far away from the rest, more keys share their first bits. Then the keys are
-indexed by hash.
+If more keys share them, all keys are indexed by hash. That happens, for example, if a few keys are
+far away from the rest.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8

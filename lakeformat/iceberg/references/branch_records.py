@@ -36,8 +36,9 @@ _log = logging.getLogger(__name__)
 
 
 def delete_left_records(handle: TableHandle, branch: str) -> LoadedMetadata:
-    """Delete the records of an earlier branch of this name, and return the current metadata; delete
-    nothing if the branch exists.
+    """Delete this library's records of an earlier branch with the name ``branch``.
+
+    Delete nothing if the branch exists. Return the current metadata.
     """
     loaded = handle.load()
     if branch not in loaded.metadata.references:
@@ -46,15 +47,17 @@ def delete_left_records(handle: TableHandle, branch: str) -> LoadedMetadata:
 
 
 def forget_branch(handle: TableHandle, branch: str) -> None:
-    """Delete the records of a deleted branch, unless another process has created it again; a
-    failure is only logged.
+    """Delete this library's records of a deleted or renamed branch; a failure is only logged.
+
+    Delete nothing if another process has created the branch again.
     """
     try:
         delete_left_records(handle, branch)
     except LakeError as error:
         _log.warning(
-            "%s: could not delete the records of the deleted branch %r (%s). No action is needed: "
-            "they are deleted when a branch of this name is created",
+            "%s: could not delete the records of consumers, streams and runs of branch %r, which "
+            "was deleted or renamed (%s). No action is needed: they are deleted when a branch of "
+            "this name is created",
             handle.uri,
             branch,
             error,

@@ -34,7 +34,9 @@ from lakeformat.types.duration_text import java_duration
 __all__ = ["TableTags", "TagInfo"]
 
 _FOR_EVER = 1 << 47
-"""Thousands of years in milliseconds. A tag with more is shown as one that never expires."""
+"""Thousands of years in milliseconds. A tag with a higher age limit is shown as one that never
+expires.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,9 @@ class TableTags:
     ) -> TagReport:
         """Create a tag, which keeps a snapshot from expiring; by default the newest snapshot.
 
-        ``snapshot`` is an id or a position. ``tag`` is another tag at the snapshot. ``at_or_after``
-        chooses the first snapshot that was committed at that time or later. An expiry removes the
-        tag when its snapshot is older than ``retain``, such as ``"7 d"``. Raise
+        ``snapshot`` is an id or a position. ``tag`` chooses the snapshot of another tag.
+        ``at_or_after`` chooses the first snapshot that was committed at that time or later. An
+        expiry removes the tag when its snapshot is older than ``retain``, such as ``"7 d"``. Raise
         ``AlreadyExistsError`` if the name exists; with ``exist_ok``, only if a branch has it. Raise
         ``NotFoundError`` if the snapshot does not exist, and ``UnsupportedError`` for a
         ``watermark``.

@@ -27,7 +27,7 @@ from lakeformat.tables.row_checks.repeated_values import RepeatedValues
 __all__ = ["FileKeys"]
 
 _MOST_ROWS = 4 << 20
-"""The largest number of keys in memory at a time; a file with more keys is a part of its own."""
+"""Files are read together up to this number of keys; a file with more keys is read alone."""
 
 
 class FileKeys:

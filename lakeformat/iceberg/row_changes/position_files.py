@@ -33,7 +33,7 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["is_by_file", "write_position_files"]
 
 _FORMAT = "write.format.default"
-"""The writer reads this property as ``parquet``, because delete files are always Parquet."""
+"""The value of this property is ignored, because position delete files are always Parquet."""
 _GRANULARITY = "write.delete.granularity"
 _COLUMNS = (FILE_PATH, DELETED_POSITION)
 _EXACT = {each.id: StatisticsMode(Detail.BOUNDS) for each in _COLUMNS}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a stream write each batch exactly once, and records runs; both records are in ``_lake``."""
+"""Lets a stream write each batch exactly once, and records runs.
+
+The records of batches and of runs are in ``_lake``.
+"""
 
 from __future__ import annotations
 

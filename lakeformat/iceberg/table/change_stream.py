@@ -80,8 +80,8 @@ class ChangeStream(PositionStream[BranchSnapshot]):
     def _before(self, history: BranchHistory, millis: int) -> Position:
         """Return the position from which a stream reads the changes since a time.
 
-        This is the newest commit that the branch had before the time, and still has. If there is
-        no such commit, it is the oldest position.
+        This is the position after the newest commit that the branch had before the time, and still
+        has. If there is no such commit, it is the oldest position.
         """
         metadata = self._handle.load().metadata
         found = newest_at(metadata, history, millis - 1)

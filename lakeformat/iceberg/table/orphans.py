@@ -39,9 +39,10 @@ class OrphanRemoval(Table):
 
         Earlier metadata files in the metadata log count, too. In a Mixed table, the metadata of
         both stores counts. Dry run by default. A file is removed only if it is in the table's
-        directory and was last changed before ``older_than``: a time, or an age such as ``"2 d"``,
-        by default three days. Files are kept if a name in their path begins with ``_`` or ``.``,
-        except directories of partitions such as ``_day=1``.
+        directory and was last changed before ``older_than``: a time, or an age such as ``"2 d"``.
+        The default is three days ago or 5 minutes before ``running_since``, the earlier of the two.
+        Files are kept if a name in their path begins with ``_`` or ``.``, except directories of
+        partitions such as ``_day=1``.
 
         Files of writes in progress look like orphan files. So ``InvalidRequestError`` is raised if
         ``older_than`` is within the last day. It is also raised if ``older_than`` is after

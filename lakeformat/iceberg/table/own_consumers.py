@@ -30,7 +30,7 @@ class OwnConsumerFiles(ConsumerFiles):
     old: ConsumerFiles | None
     """The files of earlier releases; None if they are in the same directory."""
     may_name: Callable[[Collection[int]], bool]
-    """Returns True if a consumer of the table can be at snapshots with these ids."""
+    """Returns True if a consumer file with these snapshot ids can belong to this table."""
 
     def modified(self) -> Iterator[tuple[str, int]]:
         """Yield the id of each consumer, and the time of its last progress in epoch
@@ -64,7 +64,8 @@ class OwnConsumerFiles(ConsumerFiles):
     def delete(self, consumer_id: str) -> None:
         """Delete the files of a consumer; do nothing if they are missing.
 
-        The old file is deleted first: after a crash in between, its position does not count again.
+        The file of an earlier release is deleted first. Otherwise its position would count again
+        after a crash between the two deletions.
         """
         self.delete_old(consumer_id)
         ConsumerFiles.delete(self, consumer_id)

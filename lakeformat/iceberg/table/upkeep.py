@@ -105,13 +105,14 @@ class TableUpkeep(TableHistory):
         dry_run: bool = False,
         on_progress: OnRows | None = None,
     ) -> IcebergAnalyzeReport:
-        """Count the distinct values of ``columns``, by default of all, for query planners.
+        """Count the distinct values of ``columns``, for query planners.
 
-        The rows of the newest snapshot are read once. The result is written to a file, as by Java's
+        ``columns=None`` means all columns whose values can be counted. The rows of the newest
+        snapshot are read once. The result is written to a file, as by Java's
         ``compute_table_stats``. The table metadata names the file; no snapshot is made. Spark and
         Trino read the file. Numbers above 4096 are estimates. If the snapshot already has these
-        statistics, its rows are not read again. ``commit`` has no effect. ``on_progress`` is
-        called with the number of rows read so far. A ``dry_run`` counts, but stores nothing. Raise
+        statistics, its rows are not read again. ``commit`` has no effect. ``on_progress`` is called
+        with the number of rows read so far. A ``dry_run`` counts, but stores nothing. Raise
         ``InvalidRequestError`` for a column that does not exist or cannot be counted.
         """
         from lakeformat.iceberg.analyze.analyze import analyze

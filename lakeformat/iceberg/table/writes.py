@@ -37,7 +37,7 @@ class TableWrites(TableHistory):
         properties: Mapping[str, str] | None = None,
         **options: Any,
     ) -> WriteReport:
-        """Add rows in one commit, or replace partitions.
+        """Add rows in one commit; with ``overwrite``, replace rows.
 
         ``data`` is a pyarrow, pandas or polars object, or an iterable of these; a missing column
         gets its default or nulls. ``properties`` are added to the summary of the snapshot. A

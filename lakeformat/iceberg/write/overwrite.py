@@ -117,9 +117,9 @@ def replacement(
     """Return the change of an overwrite.
 
     With ``is_recorded`` a snapshot is published even if no file changes, so that a repeated call
-    finds it. It is ignored if the partitions of the new rows are overwritten in a partitioned
-    table. Raise ``InvalidRequestError`` if a new row is outside of the overwritten partitions, or
-    if a new file may have rows that do not meet the condition.
+    finds it. In a partitioned table, ``is_recorded`` is ignored if ``overwritten`` is
+    ``"partitions"`` or ``"dynamic"``. Raise ``InvalidRequestError`` if a new row is outside of the
+    overwritten partitions, or if a new file may have rows that do not meet the condition.
     """
     if isinstance(overwritten, str) and overwritten in _OF_NEW_ROWS:
         is_whole = is_unpartitioned(metadata.spec_of(metadata.default_spec_id))

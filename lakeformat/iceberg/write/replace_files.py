@@ -127,8 +127,8 @@ class ReplaceFiles:
             ):
                 if place in places:
                     raise self._plan.conflict(
-                        "rows of a partition that gets files of an older partition spec were "
-                        f"deleted by {path}"
+                        f"the equality delete file {path}, which would apply to rows moved from an "
+                        "older partition spec, was added"
                     )
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:

@@ -205,9 +205,9 @@ def _require_no_batch(pair: StorePair, state: MixedState, name: str) -> None:
     if (batch := oldest_open_batch(state, pair.base.environment.now_millis())) is not None:
         raise InvalidRequestError(
             f"{name} is not detached, because a batch may still commit ({batch}): commit it or "
-            f"abort it first. If its process died, wait a minute. For a batch of Amoro, wait for "
-            "the time in the property 'change.data.ttl.minutes'. Then run `lake --format iceberg "
-            f"compact {name}{state.base.places.warehouse_option}`, which ends the batch"
+            "abort it first. If its process died, wait a minute, then run `lake --format iceberg "
+            f"compact {name}{state.base.places.warehouse_option}`, which ends the batch. A batch "
+            "of Amoro counts as ended when it is older than 'change.data.ttl.minutes'"
         )
 
 

@@ -51,9 +51,10 @@ class MixedBatch:
     In the order of transactions, its changes come after all commits before ``begin``, and before
     all later commits. As a context manager it ends without a change if no commit was made.
 
-    A commit raises ``InvalidRequestError`` after the end of the batch, and ``LockUnavailableError``
-    if another process has taken the lease of the batch. It raises ``CommitConflictError`` for a
-    conflict with a newer commit. A failed commit does not end the batch.
+    A commit raises ``InvalidRequestError`` if the batch has committed or was aborted, and
+    ``LockUnavailableError`` if another process has taken its lease or ended it. It raises
+    ``CommitConflictError`` for a conflict with a newer commit. A failed commit does not end the
+    batch.
     """
 
     def __init__(self, pair: StorePair) -> None:

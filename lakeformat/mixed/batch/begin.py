@@ -66,7 +66,7 @@ class BegunBatch:
             raise TableReplacedError(
                 f"{self} was not published: since it began, the change store {change.places.uri} "
                 f"was dropped and created again, with the id {change.metadata.table_uuid}. Open "
-                "the table again, and begin a new batch if its rows are for the new table"
+                "the table again. If the rows belong in the new table, write them in a new batch"
             )
         self.lease.require(str(self))
         require_not_detaching(change)
@@ -176,10 +176,10 @@ class BegunBatch:
                 where = f"of partition {each!r} " if each else ""
                 raise CommitConflictError(
                     f"{self} was not published: the base store has merged changes "
-                    f"{where}up to sequence number {found}, so older changes can no longer be put "
-                    "before them. An optimizer or a batch that does not respect the lease of this "
-                    "library, such as Amoro's, did that. Begin a new batch, and stop Amoro's "
-                    "optimizing of the table while batches run"
+                    f"{where}up to sequence number {found}, so the older changes of this batch "
+                    "can no longer be merged before them. An optimizer or a batch that does not "
+                    "respect the lease of this library, such as Amoro's, did that. Begin a new "
+                    "batch, and stop Amoro's optimizing of the table while batches run"
                 )
         self.require_no_other_overwrite(store, store.metadata.current_snapshot_id)
 

@@ -32,8 +32,8 @@ _RENEWALS = 3
 _CLOCKS_MILLIS = 600_000
 """The tolerance, in milliseconds, for a clock of another machine that is ahead.
 
-If a lease ends later than ``LEASE_MILLIS`` and this tolerance from now, the message names a forged
-lease or a wrong clock as the reason.
+If a lease ends later than ``LEASE_MILLIS`` plus this tolerance from now, the error for a batch that
+cannot begin names a forged lease or a wrong clock as the reason.
 """
 _DIRECTORY = "lease"
 

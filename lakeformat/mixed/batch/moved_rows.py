@@ -66,7 +66,8 @@ class MovedRows:
                     f"{self.batch} was not published: it moves rows out of the partition "
                     f"{file.partition!r}, and {file.path} has newer changes of some of these "
                     "rows. So the table would have these rows in their old and new partitions. "
-                    "Repeat the update: it then reads the new rows"
+                    "Repeat the update in a new batch, which reads the new rows; table.update() "
+                    "begins a batch itself"
                 )
             self._checked.add(file.path)
 

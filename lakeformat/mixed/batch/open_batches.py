@@ -65,7 +65,9 @@ _LIFETIME_MINUTES = 7 * 24 * 60
 MINUTE_MILLIS = 60_000
 _LONGEST_MINUTES = 100 * 366 * 24 * 60
 _MOST_DIGITS = 19
-"""The number of digits of the largest 64-bit number; longer transaction numbers are ignored."""
+"""The number of digits of the largest signed 64-bit number; longer transaction numbers are
+ignored.
+"""
 
 
 def end_batch_advice(table: FilePlaces) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overwrites partitions of the base store, in the order of transactions.
 
-The commit records that the base store has the changes up to the transaction of the batch. So older
-changes of the partitions are replaced. Newer changes remain, even if they were committed before the
+The commit records the changes of these partitions, up to the transaction of the batch, as merged.
+So readers skip these changes. Newer changes remain, even if they were committed before the
 overwrite.
 """
 
@@ -106,10 +106,10 @@ class Replaced:
             named = " and ".join(sorted(choice.condition.columns))
             raise UnsupportedError(
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
-                f"values do not decide a condition on {named}: only some rows of a partition may "
-                "meet it. Delete the old rows with delete(where), and write the new ones. "
-                "In a table with partitions you can instead pass 'partitions' to replace all "
-                "partitions that have new rows"
+                f"values do not decide a condition on {named}: a partition can have both rows that "
+                "meet it and rows that do not. Delete the old rows with delete(where), and write "
+                "the new ones. In a table with partitions you can instead pass 'partitions' to "
+                "replace all partitions that have new rows"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:

@@ -71,7 +71,7 @@ class RowsOfKeys:
 
 
 def _partition(split: NodeSplit) -> str:
-    """Return the values of the partition; its path may differ among files of one partition."""
+    """Return the partition values, which are the same even after a partition field is renamed."""
     return split.files[0].values
 
 

@@ -116,7 +116,7 @@ class MixedCompactPlan:
     """The decision about each partition."""
     units: tuple[MergeUnit, ...]
     waits_for: OpenBatch | None
-    """The oldest batch that has begun and not committed; only changes before it are merged. None if
+    """The oldest batch that has begun but not committed; only changes before it are merged. None if
     there is none.
     """
     merged_alone: Mapping[str, int]

@@ -62,7 +62,7 @@ class ExpiryPlan:
 
     merged: MergedChanges
     open_batch: OpenBatch | None
-    """The oldest batch that has begun and not committed; None if there is none."""
+    """The oldest batch that has begun but not committed; None if there is none."""
     change: ExpiryRequest
     base: ExpiryRequest
 

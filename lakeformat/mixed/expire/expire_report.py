@@ -32,7 +32,7 @@ class MixedExpireReport(IcebergExpireReport):
     merged_rows: int
     merged_bytes: int
     open_batch: str | None
-    """The oldest batch that has begun and not committed, for which changes and snapshots are kept;
+    """The oldest batch that has begun but not committed, for which changes and snapshots are kept;
     None if there is none."""
     to_end_batch: str | None = field(default=None, repr=False)
     """A sentence with the command that ends ``open_batch``; None if no batch is open."""

@@ -61,7 +61,8 @@ def find_merged_changes(
     ago.
 
     Changes since the start of an open batch are kept, because they must be merged again if the
-    batch overwrites their partitions. Files of partitions that share a path are kept, too.
+    batch overwrites their partitions. Files are kept, too, if two partitions have the same path,
+    for example those of a null and the text ``null``.
     """
     merged = [state.merged, _settled(pair, state, now_millis - _SETTLED_MILLIS)]
     files = [*change_files(state.change, plan_files(state.change))]
@@ -128,8 +129,9 @@ def _settled(pair: LoadedPair, state: MixedState, upto_millis: int) -> Optimized
 
 
 def _unclear_partitions(files: Sequence[StoreFile]) -> set[str]:
-    """Return the paths that two partitions share: the record of merged changes has one entry for
-    both.
+    """Return the paths that two partitions share, such as those of a null and the text ``null``.
+
+    The record of merged changes has one entry for both.
     """
     values: dict[str, set[str]] = {}
     for each in files:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the snapshots of a store that an expiry must keep, although they are old.
 
-Readers may need two older snapshots of a store: the one with the newest record of merged changes,
-and the one with which an open batch began. Readers find both by following the parents of the newest
-snapshot, so all snapshots in between are kept, too.
+Readers need the base snapshot with the newest record of merged changes. An open batch needs the
+snapshots that both stores had when it began. All of them are found by following the parents of the
+newest snapshot, so the snapshots in between are kept, too.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ __all__ = ["MixedHealthReport", "check_mixed_health", "score_of_partitions"]
 
 _WORST_PARTITIONS = 10
 _TOLERATED_FILES = 10
-"""The report gives a reason if there are more files of old merged changes than this number."""
+"""If there are more files of old merged changes than this number, the report advises an expiry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class OptimizingPlan:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as a dict of JSON values; nodes are texts such as ``(3,1)``."""
+        """Return the plan as a dict of JSON values; nodes are strings such as ``(3,1)``."""
         found = asdict(self)
         for shown, each in zip(found["partitions"], self.partitions, strict=True):
             for task, planned in zip(shown["tasks"], each.tasks, strict=True):
@@ -144,8 +144,8 @@ def _upto(
     """Return the highest sequence number up to which changes may be merged in the order of
     transactions.
 
-    It is lower than ``before`` and ``below``, unless they are None. None if no change may be
-    merged.
+    It is lower than ``before`` and ``below``, unless they are None. Return None if no change may
+    be merged.
     """
     limits = [each for each in (before, below) if each is not None]
     files = Counter((each.sequence, each.transaction) for each in changes)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the versions of base rows, because a base row hides late inserts with smaller versions.
 
-Only tables with a version field need this. The delete that came with a base row is merged, and no
-longer read. So the base row itself counts as a delete of its key, with its version. The transaction
-of this delete is lower than those of all changes.
+Only tables with a version field need this. In the change store, each inserted row comes with
+a delete of its key. When both are merged into the base store, this delete is no longer read. So the
+base row itself counts as a delete of its key, with its version. The transaction of this delete is
+lower than those of all changes.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def plan_nodes(state: MixedState, conditions: Conjunction) -> MixedPlan:
 
 
 SelectChanges: TypeAlias = Callable[[Sequence[StoreFile], int | None], int | None]
-"""A function that returns the sequence number up to which changes are read, or None to read none.
+"""A function that returns the sequence number up to which to merge changes; None to merge none.
 
 The number is lower than the second argument, unless that is None.
 """
@@ -191,9 +191,9 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
 def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list[tuple[int, int]]:
     """Return the windows of sequence numbers at which a merge of changes must not end.
 
-    A delete with a larger version may hide a later insert. Both make a window: a merge that ends in
-    it would merge the delete, but not the insert. Each window is its first number and the number
-    after its last. The windows are disjoint and sorted.
+    A delete may hide a later insert with a smaller version. The two make a window: a merge that
+    ends in it would merge the delete, but not the insert. Each window is its first number and the
+    number after its last. The windows are disjoint and sorted.
 
     A delete that was written with an insert of its key makes no window: after the merge, the
     inserted row or one with a larger version hides the later insert. If a commit has as many

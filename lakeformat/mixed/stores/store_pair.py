@@ -55,8 +55,8 @@ class LoadedPair:
             wrong = f"names {unknown[0]!r}, which is not a column" if names else "names no column"
             raise CorruptTableError(
                 f"the property {PRIMARY_KEY!r} of {self.base.places.uri} {wrong}. The columns are "
-                f"{', '.join(found)}: with the program that changed the property or renamed the "
-                "column, undo that in both stores"
+                f"{', '.join(found)}. Another program has changed the property, or renamed a key "
+                "column: undo this change in both stores with that program"
             )
         return tuple(found[name] for name in names)
 
@@ -147,18 +147,20 @@ class StorePair:
             shown = [", ".join(each) or "none" for each in keys]
             raise CorruptTableError(
                 f"the stores of the Mixed table {self.base.uri} have different keys: "
-                f"{shown[0]} in the base store, {shown[1]} in {self.change.uri}. The property "
-                f"{PRIMARY_KEY!r} is set when a table is created, and must not be changed later. "
-                "With the program that changed it, give both stores the value of the creation"
+                f"{shown[0]} in the base store, {shown[1]} in the change store {self.change.uri}. "
+                f"The property {PRIMARY_KEY!r} is set when a table is created, and must not be "
+                "changed later. With the program that changed it, set the original value in both "
+                "stores"
             )
         versions = [each.metadata.properties.get(VERSION_FIELD) for each in (base, change)]
         if versions[0] != versions[1]:
             shown = ["none" if each is None else repr(each) for each in versions]
             raise CorruptTableError(
                 f"the stores of the Mixed table {self.base.uri} have different version fields: "
-                f"{shown[0]} in the base store, {shown[1]} in {self.change.uri}. The property "
-                f"{VERSION_FIELD!r} is set when a table is created, and must not be changed later. "
-                "With the program that changed it, give both stores the value of the creation"
+                f"{shown[0]} in the base store, {shown[1]} in the change store {self.change.uri}. "
+                f"The property {VERSION_FIELD!r} is set when a table is created, and must not be "
+                "changed later. With the program that changed it, set the original value in both "
+                "stores"
             )
 
     def _require_same_columns(self, pair: LoadedPair) -> None:

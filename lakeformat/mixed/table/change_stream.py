@@ -185,7 +185,7 @@ def _require_known(history: MixedHistory, snapshot: MixedSnapshot) -> None:
 def _has_changes(snapshot: MixedSnapshot) -> bool:
     """Return True for a commit of the change store that may change rows.
 
-    The start or end of a batch, and a removal of merged changes, change none.
+    An empty commit that begins or ends a batch, and a removal of merged changes, change none.
     """
     summary = snapshot.of_store.summary
     is_empty = "total-data-files" in summary and "added-data-files" not in summary

@@ -80,10 +80,12 @@ def commit_changes(
 
 
 def _may_have_been_required(metadata: TableMetadata, optional: Sequence[Field]) -> bool:
-    """Return True if a delete can have invented values in a column of ``optional``.
+    """Return True if a delete that only makes room for an insert may have a value in ``optional``.
 
-    When the file was written, the column was required, or did not exist and is read as its initial
-    default. The schema was changed after that, and before the commit.
+    The deleted values are unknown, so the delete has nulls in the columns that were optional when
+    its file was written. ``optional`` has the columns that were optional at the time of the commit.
+    The schema may have changed in between: such a column may have been required before, or it may
+    be new and read as its initial default.
     """
     every = (field for schema in metadata.schemas for field in schema.fields)
     required = {each.id for each in every if each.required}
@@ -168,8 +170,9 @@ class _NodeChangesReader:
         """Return a mask of the ``rows`` that have no effect; ``of`` is one of their files.
 
         A commit with a higher transaction has already deleted or replaced their keys. In a table
-        with a version field, a row has an effect if its version is larger than that commit's. Only
-        deletes of that commit count: a write that replaces rows has a delete for each insert.
+        with a version field, a row has an effect if its version is larger than that of its key in
+        the other commit. Only the deletes of the other commit are read, because a write that
+        replaces rows has a delete for each insert.
         """
         newer = [
             each
@@ -212,10 +215,10 @@ class _NodeChangesReader:
         return codes, is_known
 
     def _is_blank(self, rows: pa.RecordBatch, optional: Set[int]) -> Mask:
-        """Return a mask of the rows that are like a delete that only makes room for the next row.
+        """Return a mask of the rows that look like a delete which only makes room for the next row.
 
-        It has a null in every column of ``optional``, and the values of the next row in all other
-        columns. Nested columns are not compared.
+        Such a delete has a null in every column of ``optional``, and the values of the next row in
+        all other columns. Nested columns are not compared.
         """
         found = np.ones(rows.num_rows, np.bool_)
         keys = {each.id for each in self.key}

@@ -280,9 +280,10 @@ class MixedHistory:
     def _state(self, numbers: tuple[int, ...]) -> MixedSnapshot | None:
         """Return the state with these sequence numbers of the change store and the base store.
 
-        Return None if one of its snapshots is not in the history. Readers may have seen a state
-        that is not in ``snapshots``, because the next commit had an earlier time. It is then put
-        together from the snapshots of both stores.
+        Return None if one of its snapshots is not in the history. If the clocks of two writers
+        differ, a commit can have an earlier time than the commit before it. Readers may then have
+        seen a state that is not in ``snapshots``. This state is put together from the snapshots of
+        both stores.
         """
         listed = [each for each in self.snapshots if each.position.numbers == numbers]
         if listed:
@@ -368,7 +369,8 @@ def _before(history: BranchHistory) -> int:
 def _current(store: LoadedMetadata, history: BranchHistory) -> list[BranchSnapshot]:
     """Return the snapshots that a reader could see.
 
-    If a transaction publishes several snapshots, the log of the store has only the last of them.
+    If a transaction publishes several snapshots, the snapshot log of the store has only the last
+    of them.
     """
     logged = {each.snapshot_id for each in store.metadata.snapshot_log}
     newest = store.metadata.current_snapshot_id

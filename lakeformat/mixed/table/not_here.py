@@ -32,7 +32,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
     "plan_drop_partitions": "scan(partitions=[...]) reads the rows that drop_partitions([...]) "
     "deletes",
     "publish": "readers of Iceberg read each of its stores in place",
-    "replace_commit": "a row replaces the row of its key, so the same rows can be written again",
+    "replace_commit": "write the rows again: each row replaces the row of its key. With "
+    "write.upsert.enabled=false first delete the old rows",
     "rescale": "set the property 'change.file-index.hash-bucket' or 'base.file-index.hash-bucket' "
     "with catalog.alter_table(name, set_option(…)): existing files remain valid",
     "rollback": _HISTORY,
@@ -46,8 +47,8 @@ NOT_HERE: Final[Mapping[str, str]] = {
 _EVERY_PARTITION = "leave it out, because the table properties decide for each partition"
 _ORDER = "leave it out: files are merged by key and have no sort order"
 _BATCH = (
-    "leave it out, because a batch begins in the call, with conflict='transaction-order'. To "
-    "compute rows from the table, read them in Python with batch.scan() after table.begin()"
+    "leave it out, because with conflict='transaction-order' the call itself begins a batch. To "
+    "compute rows from the table, call batch = table.begin() in Python, and read with batch.scan()"
 )
 _EVENT_TIME = "keep the event time in a column, or in properties"
 _OF_PAIMON = {"read_snapshot": _BATCH}

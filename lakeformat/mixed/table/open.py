@@ -32,8 +32,8 @@ def open_stored(
 
     For a base store it is the Mixed table, for a change store a read-only table, and for any other
     table an Iceberg table. A Mixed table without a key has no change store, so it is opened as an
-    Iceberg table. ``beside`` finds the change store by its name and its database, which is "" if
-    the base store does not name it. Raise ``UnsupportedError`` for a branch of a Mixed table other
+    Iceberg table. ``beside`` finds the change store by its name and its database; the database is
+    "" if the base store names none. Raise ``UnsupportedError`` for a branch of a Mixed table other
     than main, and for an unfinished clone.
     """
     properties = handle.load().metadata.properties

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One store of a Mixed table as an Iceberg table that cannot be changed.
+"""One store of a Mixed table as a read-only Iceberg table.
 
 A plain Iceberg commit gives its files names without a node and a transaction. In the base store the
 rows of such files would count as older than every change. In the change store such files make the
@@ -102,7 +102,8 @@ class _BaseStore(IcebergTable):
 class _ChangeStore(IcebergTable):
     """The change store, which is read-only, except for a rollback.
 
-    A rollback is possible only while the store has files of plain Iceberg commits.
+    A rollback is possible only while the store has files that are not from a writer of Mixed
+    tables.
     """
 
     def __init__(self, handle: TableHandle) -> None:
@@ -128,7 +129,8 @@ class _ChangeStore(IcebergTable):
 def read_only_store(handle: TableHandle, store: str) -> IcebergTable:
     """Return one store, ``base`` or ``change``, as a read-only Iceberg table.
 
-    The change store can be rolled back only while it has files of plain Iceberg commits.
+    The change store can be rolled back only while it has files that are not from a writer of Mixed
+    tables.
     """
     return _BaseStore(_unwritable(handle, BASE)) if store == BASE else _ChangeStore(handle)
 

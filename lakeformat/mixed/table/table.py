@@ -154,7 +154,7 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
     # ------------------------------------------------------------------ history
 
     def position(self, named: Any = None) -> Position:
-        """Return the newest position; with ``named``, convert a stored position or a snapshot id.
+        """Return the newest position, or that of ``named``: a stored position or a snapshot id.
 
         A position has the sequence numbers of the change store and of the base store.
         """
@@ -268,9 +268,10 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
 
         ``kinds`` is the name of a column, or has one kind for each row: ``+I`` and ``+U`` store the
         row, ``-U`` and ``-D`` delete the row of its key. Rows are applied in their order, so the
-        last row of a key counts. Rows of a key are replaced within their partition. If the
-        table property ``write.upsert.enabled`` is false, a new row replaces none: a second row
-        of a key is then a duplicate.
+        last row of a key counts; in a table with a version field, the row with the largest version
+        counts. Rows of a key are replaced within their partition. If the table property
+        ``write.upsert.enabled`` is false, a new row replaces none: a second row of a key is then a
+        duplicate.
 
         With ``overwrite`` a batch replaces whole partitions of the base store by the rows. Then
         ``kinds`` must be None, and changes that are committed in the meantime remain. With

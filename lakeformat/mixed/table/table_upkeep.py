@@ -29,7 +29,7 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
     """The methods of a Mixed table for its health, expiry, orphan files and maintenance."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> MixedHealthReport:
-        """Return numbers, Amoro's score, and reasons with advice, for the newest state.
+        """Return a report on the newest state: verdict, Amoro's score, reasons, advice and numbers.
 
         Only metadata is read. With ``time_travel`` the manifests of older snapshots are read, too:
         the report then has the size of the files that only older snapshots need, and the number of

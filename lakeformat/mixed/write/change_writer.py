@@ -73,8 +73,8 @@ class ChangeWriter(NodeWriter):
         """Add changes: a row of kind ``-U`` or ``-D`` is a delete, any other row an insert.
 
         ``kinds=None`` makes all rows inserts. With ``of_stored`` the rows to delete were read from
-        the table, so they may lack a version. Raise ``InvalidRequestError`` for a row that does not
-        fit the table, has no key, or is a delete that needs a version and has none.
+        the table, so their version field may be null. Raise ``InvalidRequestError`` for a row that
+        does not fit the table, has no key, or is a delete that needs a version and has none.
         """
         numbers = range(self.changed_rows, self.changed_rows + batch.num_rows)
         if kinds is None:

@@ -101,9 +101,9 @@ class NodeWriter(TableWriter):
     ) -> None:
         """Start a writer for ``buckets`` nodes; the table property ``option`` sets this number.
 
-        All rows belong to the node ``within``. If this node has at least as many bits as the nodes
-        of the writer, no key is hashed. ``is_decoded`` means that the rows come from data files.
-        ``more`` are columns beside those of the table.
+        All rows belong to the node ``within``. If this node is inside one node of the writer, no
+        key is hashed. ``is_decoded`` means that the rows come from data files. ``more`` are columns
+        in addition to those of the table.
         """
         super().__init__(loaded, environment, more, is_sorted=False, is_decoded=is_decoded)
         require_hashable(key)

@@ -56,7 +56,7 @@ def analyze(
     rows and publishes nothing. Raise InvalidRequestError for an unknown column, and
     UnsupportedError for a type without statistics. Raise UnsupportedError, too, if the table cannot
     be committed to; a dry run does not check this. Raise SnapshotExpiredError if ten attempts to
-    read the rows fail because the newest snapshot expires.
+    read the rows fail because the snapshot that they read expires.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = with_newest_schema(handle)

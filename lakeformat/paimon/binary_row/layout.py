@@ -7,8 +7,11 @@
     items       what references point at, each padded with zeros to a multiple of 8 bytes
 
 A reference is ``offset << 32 | size``, its offset counted from the start of the row. The reference
-of a wide timestamp has nanoseconds instead of the size. Numbers are little endian; the bytes of a
-wide decimal and the arity (number of fields) in a frame are big endian.
+of a wide timestamp has the nanoseconds of the millisecond instead of the size. A timestamp is wide
+above precision 3, a decimal above precision 18.
+
+Numbers are little endian; the bytes of a wide decimal and the arity (number of fields) in front of
+a row are big endian.
 """
 
 from __future__ import annotations
@@ -40,10 +43,9 @@ FRAME_SIZE = 4
 KIND_BITS = 8
 MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
-"""Bit of a slot's last byte: set if the slot itself contains the text or bytes, which have up to 7
-bytes.
+"""Bit of a slot's last byte: set if the slot itself contains the text or binary value.
 
-The other bits of this byte are the size in bytes.
+Such a value has up to 7 bytes. The other bits of the slot's last byte are its size in bytes.
 """
 
 _COMPACT_TIMESTAMP_PRECISION = 3
@@ -96,7 +98,8 @@ def number_code(data_type: DataType) -> str | None:
 def reserved_size(data_type: DataType) -> int:
     """Return the size in bytes of the item of a wide decimal or timestamp; 0 for any other type.
 
-    In a row, a null of such a type also has this item.
+    A timestamp is wide above precision 3, a decimal above precision 18. In a row, a null of such a
+    type also has this item.
     """
     if not isinstance(data_type, AtomicType):
         return 0

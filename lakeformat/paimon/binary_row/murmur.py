@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of rows: Murmur3 x86-32 with seed 42 over their bytes without the frame.
+"""The hash of rows: Murmur3 x86-32 with seed 42 over their bytes, without the arity.
 
 All rows are hashed together: the first word of each row, then the second word of each, and so on.
 """

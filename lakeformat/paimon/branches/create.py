@@ -179,9 +179,9 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
     storage = handle.storage
     if not create_or_find(storage, path, content) and storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
-            f"{handle.storage.uri(path)} exists with other content: another program creates a "
-            "branch of the same name, or commits to the branch that is renamed. Repeat the call, "
-            "or choose another name"
+            f"{handle.storage.uri(path)} exists with other content: another program is creating "
+            "a branch of the same name, or is committing to the branch that is being renamed. "
+            "Repeat the call, or choose another name"
         )
 
 

@@ -261,8 +261,7 @@ def _publish_snapshot(
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
     """Copy a tag of the branch to main.
 
-    If the tag is deleted on the branch meanwhile, delete it on main again and raise
-    CommitConflictError.
+    If the tag is deleted on the branch meanwhile, delete the copy and raise CommitConflictError.
     """
     tag = read_tag(branch.storage, branch.layout, name)
     _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))

@@ -155,7 +155,7 @@ def _is_renamed(handle: TableHandle, old: TableLayout, new: TableLayout) -> bool
 
 def _changed(handle: TableHandle, work: Move) -> CommitConflictError:
     return CommitConflictError(
-        f"another program changes branch {work.old!r} of {handle.uri} or creates branch "
+        f"another program is changing branch {work.old!r} of {handle.uri} or creating branch "
         f"{work.new!r}, so the branch was not renamed: try again when no writer is active"
     )
 

@@ -119,12 +119,12 @@ def commit_messages(
 ) -> CommitReport:
     """Publish the changes of messages; a retry with the same ``CommitId`` publishes nothing twice.
 
-    ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. ``earlier``
-    is the search that ``find_replay`` got, if it was called before. Set ``from_elsewhere``
-    for messages of other processes. Raise InvalidRequestError for messages that do not fit the
-    table or name a file twice, UnsupportedError if the table forbids the change,
-    CommitConflictError after a conflict, and CommitOutcomeUnknownError if the storage gives no
-    answer.
+    ``overwrite`` chooses the partitions to replace; ``overwrite=None`` adds the files. If
+    ``find_replay`` was called before, pass its argument ``earlier`` here, too. Set
+    ``from_elsewhere`` for messages of other processes. Raise InvalidRequestError for messages that
+    do not fit the table or name a file twice, UnsupportedError if the table forbids the change,
+    CommitConflictError after a conflict, and CommitOutcomeUnknownError if an error occurs after
+    some changes were or may have been published.
     """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     for operation in _operations(data, compaction):

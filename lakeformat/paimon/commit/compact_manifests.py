@@ -124,9 +124,9 @@ class _Merging:
         return SnapshotDelta()
 
     def report(self) -> CompactManifestsReport:
-        """Return a report with the numbers before the merge.
+        """Return a report with the number and size of the manifests before the merge.
 
-        It also has the number of the manifests to merge.
+        It also has the number of manifests to merge.
         """
         size = sum(manifest.file_size for manifest in self.before)
         runs = self.merge.runs if self.merge is not None else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the earlier attempt of a commit, after a check that both attempts commit the same."""
+"""Reports an earlier attempt of a commit, after comparing row counts and files of both attempts."""
 
 from __future__ import annotations
 

@@ -81,8 +81,9 @@ class NewFileCheck:
         self._checked, self._head = head.id, head
 
     def _changed_by(self, found: Snapshot | None) -> tuple[ManifestColumns, str] | None:
-        """Return the entries of a snapshot's changes and its name for messages; None if it has
-        expired.
+        """Return the entries of a snapshot's changes, and the text that names it in an error.
+
+        Return None if the snapshot has expired.
         """
         if found is None:
             return None

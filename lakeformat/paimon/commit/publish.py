@@ -43,8 +43,8 @@ def check_place(
 
     The result is UNKNOWN if nothing shows on which snapshot the next one was built. It is also
     UNKNOWN if the branch was renamed or deleted, or is marked for that: the new name may have
-    ``snapshot``. Without the mark, an existing branch keeps ``snapshot``: a renaming makes the mark
-    and then lists the files once more, so it copies ``snapshot`` or is given up.
+    ``snapshot``. Without the mark, an existing branch keeps ``snapshot``. A later rename lists the
+    files again after it has written the mark. So it either copies ``snapshot`` or is given up.
     """
     storage, layout = handle.storage, handle.layout
     if _is_unfinished(handle):
@@ -116,8 +116,9 @@ def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
 def _take_back_from_old_place(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     """Delete ``snapshot`` from a path that no longer has the opened table; return LOST or UNKNOWN.
 
-    The renaming of a branch takes a published snapshot along, but its manifests and data files
-    keep their paths below the table. They must not be deleted, so the result is UNKNOWN.
+    Renaming a branch moves a published snapshot to the new name, but its manifests and data files
+    keep their paths below the table. They must not be deleted, so for a branch the result is
+    UNKNOWN.
     """
     lost = _take_back(handle, snapshot)
     return lost if handle.layout.branch == MAIN_BRANCH else PublishOutcome.UNKNOWN

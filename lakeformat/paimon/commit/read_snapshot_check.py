@@ -138,7 +138,8 @@ class ReadSnapshotCheck:
         if self.was_read:
             return f"{who} was computed from snapshot {self.snapshot} of {self._handle.uri}"
         option = "'commit.strict-mode.last-safe-snapshot'"
-        return f"{who} is limited to snapshot {self.snapshot} by {option} of {self._handle.uri}"
+        last_safe = f"snapshot {self.snapshot} as the last safe one"
+        return f"{who} relies on {last_safe} ({option} of {self._handle.uri})"
 
     @property
     def _advice(self) -> str:

@@ -59,7 +59,7 @@ class Deletions:
 
 @dataclass(frozen=True, slots=True)
 class AppendPick:
-    """Files that a compaction rewrites, in this order, to one or more larger files, and the
+    """Files that a compaction rewrites, in this order, into one or more larger files, and the
     reason.
     """
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the results of units in groups of up to 16 units, so that a conflict costs little of
-the work.
+"""Publishes the results of a compaction's units of work, in groups of up to 16 units.
+
+After a conflict, the units of a group are published one by one, so only the units in conflict are
+lost.
 """
 
 from __future__ import annotations

@@ -39,11 +39,11 @@ class CompactIdentity:
     _own: set[int | None] = field(default_factory=set)
 
     def next_commit(self) -> EarlierCommits:
-        """Return the search for the identity of the next commit.
+        """Return an object whose attribute ``commit`` is the identity of the next commit.
 
-        Its attribute ``commit`` is this identity. The search finds a snapshot that another attempt
-        published with it, and reads only snapshots since the last ``look``. Call ``published``
-        after the commit.
+        Its method ``find`` finds a snapshot that another attempt published with this identity. It
+        reads only the snapshots published since the last call of ``look``. Call ``published`` after
+        the commit.
         """
         found = EarlierCommits(
             self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True

@@ -97,7 +97,9 @@ class _UnitRows(Protocol):
 
     def move(self, step: Upgrade) -> None:
         """Write the changelog of a file that only changes its level, and find the rows that it
-        replaces; each only if the unit needs it.
+        replaces.
+
+        Each of the two is done only if the unit needs it.
         """
         ...
 

@@ -71,7 +71,8 @@ def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
     if total is not None and levels.size < total:
         return _whole(
             levels,
-            f"{size(levels.size)} are less than 'compaction.total-size-threshold', {size(total)}",
+            f"the bucket has {size(levels.size)}, less than 'compaction.total-size-threshold', "
+            f"{size(total)}",
         )
     outside = sum(run.size for run in levels.runs if run.level != levels.max_level)
     limit = settings.incremental_size_threshold
@@ -132,7 +133,7 @@ def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
-    """Return the number of runs to take: ``count``, and each next run that is not too large.
+    """Return the number of runs to take: ``count``, and those after them until one is too large.
 
     A run is too large if it exceeds the sum of all runs before it by more than ``size_ratio``
     percent. Once a run has been added, runs of level 0 and 1 are added at any size.

@@ -90,7 +90,7 @@ def _is_one_file(sections: Sequence[FileRuns]) -> bool:
 
 
 def _joined(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps, with adjacent rewrites joined to one.
+    """Yield the steps, with adjacent rewrites joined into one.
 
     So an output file may have rows of several rewrites.
     """

@@ -23,10 +23,10 @@ __all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
-"""The age at which the consumer of a stream counts as stalled: one day.
+"""The age at which the consumer of a stream into the table counts as stalled: one day.
 
-A running stream keeps its consumer only for seconds. After a crash the consumer remains until the
-stream restarts.
+A running stream into the table has a consumer only for the seconds in which it publishes a batch.
+After a crash the consumer remains until the stream restarts.
 """
 _LONG = 7 * _DAY
 """The age at which a reader counts as stalled: one week, because some readers run weekly."""
@@ -59,7 +59,9 @@ class StalledConsumer:
     """
     unmoved_millis: int
     is_of_stream: bool = False
-    """True if a stream into this table crashed during a batch and left the consumer."""
+    """True if the consumer belongs to a stream that crashed while it published a batch to this
+    table.
+    """
     damage: str | None = None
     keeps: str = "snapshot"
     """``snapshot``, or ``changelog`` if only changelogs of expired snapshots are kept."""
@@ -120,11 +122,11 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A consumer of a stream, or with a damaged file, is returned after one day without a move. Any
-    other consumer is returned after ``unmoved_for`` milliseconds, but not within the first day.
-    The default of ``unmoved_for`` is a week. If the table has the option
-    ``consumer.expiration-time``, these consumers are not returned by default: an expiry deletes
-    them.
+    A consumer of a stream into the table, or with a damaged file, is returned after one day without
+    a move. Any other consumer is returned after ``unmoved_for`` milliseconds, but not within the
+    first day. ``unmoved_for=None`` stands for a week. But if the table has the option
+    ``consumer.expiration-time``, ``unmoved_for=None`` leaves out all of these other consumers,
+    because an expiry deletes them.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs

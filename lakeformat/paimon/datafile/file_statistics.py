@@ -42,9 +42,9 @@ def column_modes(
     """Return the statistics mode of each column of a file, in the order of ``columns``.
 
     A mode that the options set for a column has priority. Without it, system and key columns use
-    the mode that comparisons of keys need, and other columns the mode of the table. Only the first
-    ``metadata.stats-keep-first-n-columns`` columns use the mode of the table; system and key
-    columns without their own mode are not counted.
+    the mode that comparisons of keys need. Any other column uses the mode of the table if it is
+    among the first ``metadata.stats-keep-first-n-columns``; later ones get no statistics. System
+    and key columns without their own mode are not counted.
     """
     default = StatisticsMode.parse(options.statistics_mode)
     limit, counted = options.statistics_keep_first_n_columns, 0
@@ -165,9 +165,9 @@ def _decode_row(file: DataFileMeta, framed: bytes, types: list[DataType]) -> tup
 
 def _damaged(file: DataFileMeta, found: str, expected: int) -> CorruptTableError:
     return CorruptTableError(
-        f"the manifest has {found} of {file.file_name} where "
-        f"{counted(expected, 'column has', 'columns have')} statistics; restore the manifest from "
-        "a backup or roll the table back to an earlier snapshot"
+        f"the manifest has {found} of {file.file_name}, but it must have statistics of "
+        f"{counted(expected, 'column')}; restore the manifest from a backup or roll the table back "
+        "to an earlier snapshot"
     )
 
 

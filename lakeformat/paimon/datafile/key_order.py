@@ -23,7 +23,7 @@ class Keys(Enum):
     """The order of keys that the rows of a file must have, with or without repeated keys."""
 
     ONCE = "each key once"
-    """For data files: ascending keys, each once, because rows of one key are merged before."""
+    """For data files: ascending keys, each once; rows of one key are already merged."""
     REPEATED = "rows with one key together"
     """For changelog files: ascending keys; all changes of one key are next to each other."""
     ANY = "in any order"

@@ -63,7 +63,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 
 
 class FilesElsewhere:
-    """The files of messages that another branch, a tag or a changelog needs.
+    """The files named in commit messages that another branch, a tag or a changelog needs.
 
     Branches, tags and changelogs are read only once, when the object is created.
     """

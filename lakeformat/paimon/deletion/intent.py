@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, deleted: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``deleted`` has the deleted snapshots of the intent, oldest first. A rollback may have
-        restored older ones, so only the last one is compared.
+        ``deleted`` has the deleted snapshots of the intent, oldest first. Only the last one is
+        compared, because a rollback may have restored earlier snapshots of the intent.
         """
         return bool(deleted) and deleted[-1] == self.snapshots[-1]
 

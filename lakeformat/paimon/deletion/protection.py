@@ -30,11 +30,12 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""The number of snapshots after the oldest kept one that are checked for files added again.
+"""The number of snapshots, counted from the oldest kept one, that a deletion of files checks.
 
-A rollback may have added files again that an expiry would delete. If more than 100 snapshots expire
-at once, as many snapshots are checked as expire. The newest snapshot is always checked, too. Files
-that a rollback restored in any other snapshot are protected by the rollback's tag.
+One of them may be a rollback, which has added files again that the expiry would delete. If more
+than 100 snapshots expire at once, as many snapshots are checked as expire. The newest snapshot is
+always checked, too. Files that a rollback restored in any other snapshot are protected by the
+rollback's tag.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE

@@ -57,7 +57,7 @@ from lakeformat.types.count_text import counted
 __all__ = ["expire_snapshots"]
 
 _FILES_PER_ROUND = 50_000
-"""The number of data files to delete at which a round takes no further snapshots."""
+"""A round takes no further snapshots once it deletes this many data files."""
 _NOTHING = "the table has no snapshot yet"
 _OVERTAKEN = "another expiry expired more snapshots meanwhile"
 _ROLLED_BACK = (

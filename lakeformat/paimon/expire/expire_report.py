@@ -47,7 +47,7 @@ class ExpireReport(AnyExpireReport):
     notes: tuple[str, ...] = ()
     """Sentences about damaged metadata. The files that this metadata names were kept."""
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that have not moved for long and prevent further expiry."""
+    """Consumers that have made no progress for a long time, and so prevent further expiry."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
     """The files that a dry run would delete; empty for other runs and with ``on_progress``."""
 

@@ -50,9 +50,9 @@ def _finish_one(handle: TableHandle, account: Account, intent: Intent) -> bool:
 
 
 def _left_of(handle: TableHandle, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
-    """Return the deleted snapshots of an intent, and the plan to delete their remaining files.
+    """Return the announced snapshots that are deleted, and a plan to delete their remaining files.
 
-    The plan is None if no snapshot of the intent is deleted, or the table has no snapshot.
+    The plan is None if no announced snapshot is deleted, or the table has no snapshot.
     """
     ids = snapshot_ids(handle.storage, handle.layout)
     # Compare identities, not numbers: a rollback to a tag may reuse the numbers.

@@ -82,7 +82,7 @@ class _Deletions:
 
     columns: ManifestColumns
     put_back: frozenset[str] = frozenset()
-    """The keys of those files that the same snapshot adds again."""
+    """The keys of the deleted files that the same snapshot adds again."""
 
 
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:

@@ -171,7 +171,9 @@ class _IndexRewrite:
                 return unit, build_index(self.handle, unit)
         except LakeError as error:
             place = unit.path or "the table"
-            raise type(error)(f"the index of {_name(unit)} in {place}: {error}") from error
+            raise type(error)(
+                f"could not build the index of {_name(unit)} in {place}: {error}"
+            ) from error
 
     def report(self, *, dry_run: bool) -> FileIndexReport:
         sizes = {each.unit.entry.file.file_name: each.index_bytes for each in self.published}

@@ -234,8 +234,8 @@ def _stalled_consumers(
     """Return the stalled consumers.
 
     The consumer of a reader is stalled after a week without progress, or after a day if consumers
-    keep many overdue snapshots or changelogs. If ``consumer.expiration-time`` is set, these
-    consumers are left out, because an expiry deletes them.
+    keep many overdue snapshots or changelogs. If ``consumer.expiration-time`` is set, the
+    consumers of readers are left out, because an expiry deletes them.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None

@@ -120,8 +120,8 @@ class SnapshotFacts(HistoryNumbers):
     """The numbers of snapshots and changelogs of the branch, and what keeps old snapshots."""
 
     stalled_consumers: tuple[StalledConsumer, ...] = ()
-    """Consumers that have not moved for long, and for which overdue snapshots or changelogs are
-    kept.
+    """Consumers that have made no progress for a long time, and for which overdue snapshots or
+    changelogs are kept.
     """
     overdue: int = 0
     """The number of snapshots beyond the retention that the table options set."""

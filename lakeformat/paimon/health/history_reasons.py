@@ -62,9 +62,9 @@ def history_reasons(
 def undeleted_share(
     files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> float:
-    """Return the share, from 0 to 1, of what should have been deleted already.
+    """Return the share of the table, from 0 to 1, that should have been deleted already.
 
-    It is the largest of several shares: of snapshots, of changelogs, and of bytes.
+    It is the largest of several shares: of the snapshots, of the changelogs, and of the bytes.
     """
     shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
     if snapshots.stalled_consumers:

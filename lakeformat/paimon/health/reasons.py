@@ -163,10 +163,10 @@ def _of_runs(
     if not files.buckets_due or not worst:
         return
     most = worst[0].sorted_runs or 0
+    have = "has" if files.buckets_due == 1 else "have"
     yield Reason(
-        f"{trigger} or more sorted runs are in {files.buckets_due} of "
-        f"{_many(files.buckets, 'bucket')}; {_place(worst[0])} has the most, {most}; each read "
-        "merges them",
+        f"{files.buckets_due} of {_many(files.buckets, 'bucket')} {have} {trigger} or more sorted "
+        f"runs; {_place(worst[0])} has the most, {most}; each read merges them",
         f"lake compact {table}",
         is_severe=most >= stalls,
     )

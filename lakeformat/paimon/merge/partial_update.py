@@ -173,7 +173,7 @@ class _PartialUpdate:
 _Sources: TypeAlias = dict[str, Positions]
 
 _LAST = "last row"
-"""The name of the unit that has only the sequence number.
+"""The name of the unit (see ``_PartialUpdate``) that has only the sequence number.
 
 Its source row is the last row that was not ignored.
 """

@@ -53,7 +53,7 @@ class RowByRow:
         self.last = np.full(slots, NOWHERE)
         """For each slot, the position of the last row that was not ignored.
 
-        After ``run``, this is the newest row if all rows of a key were ignored.
+        If all rows of a key were ignored, ``run`` sets the position of its newest row.
         """
         self._newest_add = np.full(slots, NOWHERE)
         self._values = {name: np.full(slots, NOWHERE) for name in validity}

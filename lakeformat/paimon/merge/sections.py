@@ -55,7 +55,7 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """Return the positions, in the second argument, of files that may share keys with ``files``.
+    """Return the positions in ``others`` of the files that may share keys with ``files``.
 
     The positions are in key order.
     """

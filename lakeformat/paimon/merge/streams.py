@@ -31,7 +31,7 @@ CHUNK_ROWS = 256 * 1024
 FEWEST, MOST = 4 * 1024, 32 * 1024
 """The smallest and the largest number of rows in a batch.
 
-Both are enough for fast work by column, and divide the number of rows in a row group.
+Both are large enough for fast work on whole columns, and divide the number of rows in a row group.
 """
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]

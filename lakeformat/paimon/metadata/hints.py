@@ -67,10 +67,10 @@ class NumberedFiles:
         return newest
 
     def lost(self, known: int) -> str | None:
-        """Return a clause about a hint above the highest number; None if the hint is not above it.
+        """Return the start of a message if the hint LATEST is above the highest number, else None.
 
-        ``known`` is the number of an existing file, or 0. If it is the highest number, this only
-        reads the hint.
+        Return None also if no file exists. ``known`` is the number of an existing file, or 0. If
+        the hint is not above ``known``, the directory is not listed.
         """
         hint = self._read_latest_hint()
         if hint is None or hint <= known:

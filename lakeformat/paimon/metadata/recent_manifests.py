@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the results of recently read manifests, because many tags share most of their manifests."""
+"""Keeps the results of reading manifests, because many tags share most of their manifests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["RecentManifests"]
 
 T = TypeVar("T")
 _OVERHEAD = 64
-"""The number of entries that take as much memory as a manifest without entries."""
+"""The memory that each kept result needs besides its entries, as a number of entries."""
 
 
 class RecentManifests(Generic[T]):
-    """The results of recently used manifests; these have at most ``most`` entries in all."""
+    """The results of reading recently used manifests; they have at most ``most`` entries in all."""
 
     def __init__(self, most: int) -> None:
         self._most = most

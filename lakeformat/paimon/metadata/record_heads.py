@@ -30,7 +30,7 @@ __all__ = ["RecordHead", "decode_record_heads"]
 
 _VERSION = "_VERSION"
 _FIRST_BYTES = 96
-"""The number of bytes at the start of a record by which an equal known record is found.
+"""The number of first bytes by which a record is looked up among the records decoded before.
 
 In an index manifest these bytes usually include the name of the index file.
 """

@@ -29,10 +29,13 @@ class Remedy(StrEnum):
     CHANGELOG = "restore the file from a backup, or delete it: its changes are then lost"
     CONSUMER = "delete the file, or set the consumer to the snapshot that it should read next"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
-    INTENT = "it is left from an interrupted expiry: delete it, and remove orphan files afterwards"
+    INTENT = (
+        "it is left over from an interrupted expiry: delete it, and remove orphan files afterwards"
+    )
     UNFINISHED_BRANCH = (
         "the file hides a branch while a call creates, deletes or renames it. If no such call is "
-        "running: delete the file and repeat the call that was interrupted, a creation without "
-        "exist_ok. If it refuses because a branch exists: delete the branch in the name of the "
-        "file and repeat the call. Remove orphan files afterwards"
+        "running: delete the file and repeat the call that was interrupted; repeat a creation "
+        "without exist_ok. If the repeated call fails because a branch exists: delete the branch "
+        "that the file is named after, and repeat the call once more, unless it renames the "
+        "deleted branch. Remove orphan files afterwards"
     )

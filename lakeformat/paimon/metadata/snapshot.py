@@ -27,7 +27,10 @@ __all__ = [
 
 CURRENT_VERSION = 3
 READ_SNAPSHOT = "lake.read-snapshot"
-"""The property with the number of the snapshot that a write in transaction order has read."""
+"""The property with the number of the snapshot from which a batch was computed.
+
+Only writes with ``conflict="transaction-order"`` set it.
+"""
 
 
 class CommitKind(StrEnum):

@@ -82,7 +82,8 @@ class BucketOptions:
         Kind(f"1 to {_MOST_BUCKETS}, or -1", _limit),
         "-1",
         "With 'bucket' = '-1' and a primary key: the most buckets of a partition; once all are "
-        "full, new keys are added to any of them. -1: as many as the format can count.",
+        "full, new keys are added to any of them. -1: at most 32767; once all are full, a write "
+        "of new keys fails.",
     )
     bucket = Option(
         "bucket",

@@ -56,7 +56,7 @@ class ChangelogOptions:
         BOOLEAN,
         "false",
         "Each compaction takes all files of level 0, and looks up their keys in higher levels, "
-        "even without a changelog.",
+        "even if changelog-producer is not lookup.",
         mutable=False,
     )
     full_compaction_delta_commits = Option(
@@ -72,6 +72,6 @@ class ChangelogOptions:
         "deletion-vectors.bitmap64",
         BOOLEAN,
         "false",
-        "New deletion vectors have 64 bits, for files of more than 2^31 - 1 rows; some readers "
-        "know only those of 32 bits.",
+        "New deletion vectors have the 64-bit form, for files of more than 2^31 - 1 rows; some "
+        "readers support only the 32-bit form.",
     )

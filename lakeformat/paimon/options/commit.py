@@ -96,16 +96,17 @@ class CommittingOptions:
         "commit.strict-mode.last-safe-snapshot",
         OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another commit user compacted or overwrote its partitions after this "
-        "snapshot (0: in the whole history). An overwrite is also refused if another commit user "
-        "added rows to its partitions. Empty: no check.",
+        "Refuse a commit if another commit user compacted or overwrote the same partitions after "
+        "the snapshot with this number (0: in the whole history). An overwrite is also refused if "
+        "another commit user added rows to them. Empty: no check.",
     )
     manifest_compression = Option(
         "manifest.compression",
         one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
         "zstd",
-        "Compression of new manifests. If manifest.format lacks it, the most similar one is used: "
-        "in Avro, none becomes null, and lz4 becomes snappy (with lz4, Java fails to commit).",
+        "Compression of new manifests. If manifest.format does not support it, the most similar "
+        "one is used: in Avro, none becomes null, and lz4 becomes snappy (with lz4, Java fails to "
+        "commit).",
         group=Group.PERFORMANCE,
     )
     manifest_format = Option(
@@ -196,14 +197,14 @@ class PublicationOptions:
         "",
         "Name of a catalog of Iceberg tables in a SQL database, in which each publication makes "
         "an entry. The catalog option `metadata.iceberg.sql.uri` is the address of the database. "
-        "Other engines ignore it.",
+        "Other engines ignore this table option.",
     )
     iceberg_publish_history = Option(
         "iceberg.publish-history",
         whole_number(0, 1_000_000),
         "100",
         "A publication from scratch, such as the first one, shows the newest snapshot, and at most "
-        "this many older ones: first those with a tag, then the newest without one. Other engines "
+        "this many older ones: tagged ones first, then the newest of the rest. Other engines "
         "ignore the option.",
     )
     iceberg_publish_mode = Option(

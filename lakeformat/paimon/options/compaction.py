@@ -34,8 +34,8 @@ class CompactionOptions:
         "num-sorted-run.compaction-trigger",
         whole_number(1, 1_000_000),
         "5",
-        "If a bucket has this number of sorted runs, a minor compaction merges runs whose sizes "
-        "fit. If it has more, the compaction always merges some. Fewer runs are faster to read.",
+        "If a bucket has this number of sorted runs, a minor compaction merges runs of similar "
+        "size. If it has more, the compaction always merges some. Fewer runs are faster to read.",
         group=Group.PERFORMANCE,
     )
     stop_trigger = Option(
@@ -143,8 +143,8 @@ class CompactionOptions:
         "compaction.min.file-num",
         whole_number(2, 1_000_000),
         "5",
-        "Number of small files at which a minor compaction of an append table merges them; "
-        "without buckets, fewer are enough if they fill a new file.",
+        "Number of small files at which a minor compaction of an append table merges them. With "
+        "'bucket' = '-1', fewer are enough if they fill a new file.",
         group=Group.PERFORMANCE,
     )
     compaction_file_num_limit = Option(
@@ -168,7 +168,7 @@ class CompactionOptions:
         BOOLEAN,
         "true",
         "For append tables with a number of buckets: rows of a bucket keep the order of writing; "
-        "false allows a compaction to sort them. Without buckets, sorting is always allowed.",
+        "false allows a compaction to sort them. With 'bucket' = '-1', sorting is always allowed.",
     )
     zorder_var_length_contribution = Option(
         "zorder.var-length-contribution",

@@ -89,8 +89,10 @@ class FileOptions:
         "lake.orc-writer-timezone",
         or_unset(TIME_ZONE_NAME),
         "",
-        "Time zone of the JVMs that write the table's ORC files, for files that do not name it "
-        "(those without a TIMESTAMP column). Unset: UTC.",
+        "Time zone of the JVMs that write the table's ORC files. Reads of TIMESTAMP_LTZ use it for "
+        "files that name no zone (those without a TIMESTAMP column). Unset: UTC. With a zone "
+        "outside UTC, this library writes Parquet files instead of ORC files to a table with a "
+        "TIMESTAMP_LTZ column.",
     )
     target_file_size_bytes = Option(
         "target-file-size",

@@ -59,8 +59,8 @@ class AggregateOptions:
         "fields.<column>.nested-key",
         COLUMN_NAMES,
         "",
-        "The fields of the ROW that identify an element of the ARRAY, for the aggregate functions "
-        "nested_update and nested_partial_update.",
+        "For the aggregate functions nested_update and nested_partial_update, on an ARRAY of ROWs: "
+        "the fields of the ROW that identify an element.",
     )
     nested_key_null_strategy = ColumnOption(
         "fields.<column>.nested-key-null-strategy",

@@ -79,7 +79,8 @@ class PartitionOptions:
         "partition.mark-done-action",
         Kind("actions with commas between", _actions),
         "success-file",
-        "Marks of a partition that is done: 'success-file' and 'done-partition'. 'mark-event', "
+        "Marks of a partition that is done. 'success-file': a file `_SUCCESS` in its directory. "
+        "'done-partition': a directory with its name and the ending `.done`. 'mark-event', "
         "'http-report' and 'custom' are for other engines; with them, marking a partition here "
         "fails.",
     )

@@ -50,21 +50,22 @@ class SchemaOptions:
         "disable-explicit-type-casting",
         BOOLEAN,
         "false",
-        "Refuse to change a column to a type that cannot hold each of its values.",
+        "Refuse to change a column to a type that cannot hold every value of the old type.",
     )
     row_tracking_enabled = Option(
         "row-tracking.enabled",
         BOOLEAN,
         "false",
         "Every row gets a number that never changes. This library then refuses to compact, update "
-        "and delete rows, because it would lose the numbers.",
+        "and delete rows, because the numbers would be lost.",
         mutable=False,
     )
     row_tracking_partition_group = Option(
         "row-tracking.partition-group-on-commit",
         BOOLEAN,
         "true",
-        "A commit numbers the rows partition by partition.",
+        "With row-tracking.enabled: the rows that a commit adds to one partition get consecutive "
+        "numbers.",
     )
     data_evolution_enabled = Option(
         "data-evolution.enabled",

@@ -70,7 +70,7 @@ class TagOptions:
         OPTIONAL_NUMBER,
         "",
         "The most automatic tags; `lake tag create-due` deletes older ones. Empty: all are kept. "
-        "With tag.automatic-creation = batch, tags of any kind count, and are deleted.",
+        "With tag.automatic-creation = batch, other tags count and are deleted, too.",
     )
     tag_default_time_retained_millis = Option(
         "tag.default-time-retained",

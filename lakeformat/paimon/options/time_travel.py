@@ -34,30 +34,30 @@ class TimeTravelOptions:
             "incremental",
         ),
         "default",
-        "The state that a scan reads if its call names none. default: the one that another option "
-        "`scan.…` or `incremental-…` names, else the newest. latest-full, full and latest: the "
-        "newest. compacted-full: that of the newest compaction. Each other mode also needs the "
-        "option that names its state, such as scan.snapshot-id for from-snapshot. For streams, the "
-        "call gives the start.",
+        "The snapshot that a scan reads if its call names none. default: another option `scan.…` "
+        "or `incremental-…` decides; without one, the newest. latest-full, full and latest: the "
+        "newest. compacted-full: that of the newest compaction. Each other mode also needs an "
+        "option, such as scan.snapshot-id for from-snapshot. Streams of this library ignore the "
+        "option: their call names the start.",
         older_keys=("log.scan",),
     )
     scan_snapshot_id = Option(
         "scan.snapshot-id",
         OPTIONAL_NUMBER,
         "",
-        "A scan whose call names no state reads the snapshot with this number.",
+        "A scan whose call names no snapshot reads the snapshot with this number.",
     )
     scan_tag_name = Option(
         "scan.tag-name",
         TEXT,
         "",
-        "A scan whose call names no state reads the state of this tag.",
+        "A scan whose call names no snapshot reads the snapshot of this tag.",
     )
     scan_version = Option(
         "scan.version",
         TEXT,
         "",
-        "A scan whose call names no state reads the tag with this name; if there is none, the "
+        "A scan whose call names no snapshot reads the tag with this name; if there is none, the "
         "snapshot with this number, or, for watermark-1700000000000, the first one that has "
         "reached this watermark.",
     )
@@ -65,57 +65,57 @@ class TimeTravelOptions:
         "scan.timestamp",
         TEXT,
         "",
-        "A scan whose call names no state reads the newest snapshot at or before this time, such "
-        "as 2024-01-31 10:00:00, in the time zone of the reading machine.",
+        "A scan whose call names no snapshot reads the newest snapshot at or before this time, "
+        "such as 2024-01-31 10:00:00, in the time zone of the reading machine.",
     )
     scan_timestamp_millis = Option(
         "scan.timestamp-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan whose call names no state reads the newest snapshot at or before this time.",
+        "A scan whose call names no snapshot reads the newest snapshot at or before this time.",
         older_keys=("log.scan.timestamp-millis",),
     )
     scan_watermark = Option(
         "scan.watermark",
         OPTIONAL_MILLIS,
         "",
-        "A scan whose call names no state reads the oldest snapshot whose watermark is this or "
+        "A scan whose call names no snapshot reads the oldest snapshot whose watermark is this or "
         "later.",
     )
     scan_file_creation_time_millis = Option(
         "scan.file-creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan whose call names no state reads only the files of the newest snapshot that were "
-        "written at this time or later.",
+        "A scan whose call names no snapshot reads only the files of the newest snapshot that "
+        "were written at this time or later.",
     )
     scan_creation_time_millis = Option(
         "scan.creation-time-millis",
         OPTIONAL_MILLIS,
         "",
-        "A scan whose call names no state reads the oldest snapshot at or after this time. "
-        "If all snapshots are before this time, or none is, the option works like "
+        "A scan whose call names no snapshot reads the oldest snapshot at or after this time. "
+        "If no snapshot is before this time, or none is at or after it, the option works like "
         "scan.file-creation-time-millis.",
     )
     incremental_between = Option(
         "incremental-between",
         TEXT,
         "",
-        "Makes scans return the changes between two snapshots or tags. This library refuses such "
-        "scans, unless the call names a snapshot. To read changes, use Table.changes.",
+        "Scans of other engines return the changes between two snapshots or tags. This library "
+        "refuses a scan whose call names no snapshot. To read changes, use Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Makes scans return the changes between two times. This library refuses such scans, "
-        "unless the call names a snapshot. To read changes, use Table.changes.",
+        "Scans of other engines return the changes between two times. This library refuses a scan "
+        "whose call names no snapshot. To read changes, use Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
-        "Makes scans return the changes between an automatic tag and the tag before it. This "
-        "library refuses such scans, unless the call names a snapshot. To read changes, use "
+        "Scans of other engines return the changes between an automatic tag and the tag before "
+        "it. This library refuses a scan whose call names no snapshot. To read changes, use "
         "Table.changes.",
     )

@@ -27,10 +27,11 @@ class WriteOptions:
         "write.conflict",
         one_of("optimistic", "transaction-order"),
         "optimistic",
-        "Decides about a write with the argument read_snapshot if other commits have changed the "
+        "The outcome of a write with the argument read_snapshot, if other commits have changed the "
         "same partitions since that snapshot. optimistic: the write fails with "
-        "CommitConflictError. transaction-order: it succeeds, and rows that were changed since "
-        "then are kept. The argument conflict of a write takes precedence.",
+        "CommitConflictError. transaction-order: it succeeds, and keeps what those commits have "
+        "changed, even if it has rows with the same keys. The argument conflict of a write takes "
+        "precedence.",
     )
     write_buffer_size_bytes = Option(
         "write-buffer-size",
@@ -70,15 +71,15 @@ class WriteOptions:
         "10",
         "Number of buckets of an append table for which a writer keeps files open; with more "
         "buckets, further rows are held in the buffer and written bucket by bucket. With 'bucket' "
-        "= '-2': number of partitions for which a writer keeps files open after it has written "
-        "the buffer; with more partitions, it then closes all files.",
+        "= '-2': number of partitions for which a writer keeps files open; with more, it closes "
+        "all files each time it has written its buffer.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(
         "spill-compression",
         one_of("zstd", "lz4", "none"),
         "zstd",
-        "Compression of temporary files; none if the local disk is fast and large.",
+        "Compression of temporary files; set none if the local disk is fast and large.",
         group=Group.PERFORMANCE,
     )
     spill_compression_zstd_level = Option(
@@ -92,8 +93,8 @@ class WriteOptions:
         "local-sort.max-num-file-handles",
         whole_number(2, 1_000_000),
         "128",
-        "The largest number of temporary files that a writer has at a time, because it merges them "
-        "all at once. Further rows become files of the table.",
+        "The largest number of temporary files that a writer has at a time; it merges all of them "
+        "at once. Further rows become files of the table.",
         group=Group.PERFORMANCE,
     )
     write_only = Option(

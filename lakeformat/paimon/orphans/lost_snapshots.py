@@ -13,19 +13,20 @@ __all__ = ["lost_snapshots"]
 
 
 def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
-    """Return a text if the newest snapshots may be lost; then no orphan file may be deleted.
+    """Return a message if the newest snapshots may be lost; then no orphan file may be deleted.
 
-    Return None if LATEST of no branch is above its newest snapshot. ``known`` has the branches to
-    check, each with the number of an existing snapshot, or 0. Unfinished branches are left out.
+    Return None if no branch has a hint LATEST above its newest snapshot. ``known`` has the branches
+    to check, each with the number of an existing snapshot, or 0. Unfinished branches are left out.
     """
     storage, layout = handle.storage, handle.layout
     for branch, number in known.items():
         lost = numbered_snapshots(storage, layout.on_branch(branch)).lost(number)
         if lost is not None and branch not in unfinished_branches(storage, layout):
             return (
-                f"{lost}. Their files look like orphans, so no orphan file is deleted: restore the "
-                "lost files from a backup, unless a commit was made since the loss. If they cannot "
-                "be restored, or none was lost, for example because a rollback removed them while "
-                f"another program committed, run `lake repair-hints {handle.argument}`"
+                f"{lost}. The files of lost snapshots look like orphans, so no orphan file is "
+                "deleted: restore the lost files from a backup, unless a commit was made since the "
+                "loss. If they cannot be restored, run "
+                f"`lake repair-hints {handle.argument}`. Run it also if none was lost, for example "
+                "if a rollback removed these snapshots while another program committed"
             )
     return None

@@ -285,7 +285,10 @@ def _reason(plan: _PlannedRemovals, scan: OrphanScan, deleter: Deleter, *, dry_r
     if not plan.files:
         kept = "referenced or newer than the age limit"
         if scan.writing_files or scan.unknown_files:
-            kept = "referenced, newer than the age limit, or of an active or unknown writer"
+            kept = (
+                "referenced, newer than the age limit, of unknown age, "
+                "or of an active or unknown writer"
+            )
         if not scan.files:
             return "no orphans: the table has no files to check"
         each = "the only file" if scan.files == 1 else f"each of {files}"

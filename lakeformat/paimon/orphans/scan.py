@@ -203,7 +203,10 @@ def _look_at(
 def _judge(
     scan: OrphanScan, listing: DirectoryListing, info: FileInfo, kind: FileClass, floor_millis: int
 ) -> None:
-    """Count an unreferenced file as too young or unknown, or add it to the candidates."""
+    """Count an unreferenced file that is too young, or whose age or name is unknown.
+
+    Add any other unreferenced file to the candidates.
+    """
     if info.modified_millis >= floor_millis:
         scan.young_files += 1
         scan.young_bytes += info.size

@@ -25,7 +25,7 @@ def explain_empty_choice(
 ) -> str | None:
     """Return a sentence about chosen partitions without rows; None if a chosen partition has rows.
 
-    Also return None for an empty table, and if neither argument chooses partitions.
+    Also return None for an empty table, and if neither ``where`` nor ``partitions`` is given.
     """
     asked = [partitions] if isinstance(partitions, Mapping) else [*(partitions or ())]
     snapshot = latest_snapshot(handle.storage, handle.layout)

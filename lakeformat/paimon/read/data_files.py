@@ -104,7 +104,7 @@ class DataFiles:
                 yield _with_constants(batch, wanted, constants) if constants else batch
 
     def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
-        """Return an array of one value for each wanted partition column of an append table.
+        """Return the partition value of each wanted partition column, as an array of length one.
 
         Return an empty dict for a table with a primary key.
         """

@@ -160,8 +160,9 @@ def find_vector_files(
     snapshot: Snapshot,
     known: Mapping[Place, Sequence[IndexHead]] | None = None,
 ) -> dict[Place, list[IndexHead]]:
-    """Return the deletion-vector files of a snapshot by partition and bucket, without their
-    vectors.
+    """Return the deletion-vector files of a snapshot by partition and bucket.
+
+    Their lists of vectors are not decoded.
 
     ``known`` is the result for another snapshot: entries that occur in both are decoded only once.
     """

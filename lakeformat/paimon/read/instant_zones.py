@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses the file format of a rewrite by the time zones in which ORC files were written.
 
-By default, ORC files have instants in the time zone of their writer. If a JVM outside UTC would
-misread instants of new ORC files, the rewrite writes Parquet.
+By default, ORC files store instants in the time zone of their writer. This library writes them in
+UTC, and a JVM outside UTC would misread them. So if such JVMs wrote the existing ORC files, the
+rewrite writes Parquet.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def rewriting_instants(
 ) -> TableHandle:
     """Return a handle that rewrites the rows of ``entries`` without shifting their instants.
 
-    If a JVM outside UTC would misread the instants in ORC, the handle writes Parquet.
+    If JVMs outside UTC write the ORC files of the table, the handle writes Parquet in place of ORC.
     """
     schema = keeping_instants(handle.schema, _zones(handle, snapshot, entries))
     return handle if schema is handle.schema else replace(handle, schema=schema)

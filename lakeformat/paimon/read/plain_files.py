@@ -88,7 +88,7 @@ def find_plain_files(
 
 
 class _Finder:
-    """Decides which files are plain for a scan of the given columns."""
+    """Decides which files are plain (see ``PlainFile``) for a scan of the given columns."""
 
     def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
         schema = handle.schema

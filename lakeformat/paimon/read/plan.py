@@ -188,7 +188,8 @@ def _left_in(
     """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
 
     The first mask uses statistics, the second also file indexes. The kept files of a bucket have
-    every version of the wanted rows, so files kept for different alternatives can be read together.
+    every version of the wanted rows. So files kept for different branches of an OR can be read
+    together.
     """
     pruner = EntryPruner(handle.schema, asked, None, schemas)
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):

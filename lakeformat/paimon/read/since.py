@@ -43,8 +43,8 @@ def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
     """Return True if another snapshot has the number of the position ``after``, because of a
     rollback.
 
-    Return True also for the identity ``OF_NO_SNAPSHOT``. Return False for a position without an
-    identity, and for any other position whose snapshot has expired.
+    Return True also for the identity ``OF_NO_SNAPSHOT``, which no snapshot has. Return False for a
+    position without an identity, and for any other position whose snapshot has expired.
     """
     if not isinstance(after, Position) or after.identity is None:
         return False

@@ -108,7 +108,8 @@ def _require_order(
         number = target.snapshot.id
         raise InvalidRequestError(
             f"{handle.uri} cannot be rolled back to snapshot {number} yet: the rollback restores "
-            "postponed rows, which would count as newer than rows that were written later. "
+            "postponed rows (bucket -2), which would count as newer than rows that were written "
+            "later. "
             "Nothing was changed. Compact the table, then repeat the rollback"
         )
 
@@ -320,7 +321,7 @@ def _unknown(
     advice = (
         "repeat it with the same CommitId: it is never done twice"
         if is_repeatable
-        else f"repeat it only if that snapshot is not of user {snapshot.commit_user!r}"
+        else f"repeat it only if the commit user of that snapshot is not {snapshot.commit_user!r}"
     )
     return CommitOutcomeUnknownError(
         f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "

@@ -123,11 +123,11 @@ def _fence(
 def _remove_behind(
     handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
 ) -> list[int]:
-    """Delete the snapshots ``strays``, which are in a fence already.
+    """Delete the snapshots ``strays``, which a fence file already names.
 
     Return the numbers of all deleted snapshots. Snapshots that were committed meanwhile on top of a
-    deleted snapshot get a fence and are deleted, too. Only commits on top of the target ``number``
-    remain. Raise CommitConflictError if the rollback takes too long.
+    deleted snapshot are named in another fence file, and are deleted, too. Only commits on top of
+    the target ``number`` remain. Raise CommitConflictError if the rollback takes too long.
     """
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:

@@ -50,9 +50,7 @@ class RollbackPlan:
 
     @property
     def is_empty(self) -> bool:
-        """True if the target is the newest snapshot already, and nothing else must be deleted or
-        set back.
-        """
+        """True if the target has not expired, and nothing must be deleted or set back."""
         found = (self.snapshots, self.changelogs, self.tags, self.consumers)
         return self.target.tag is None and not any(found)
 
@@ -172,7 +170,7 @@ def _tags_behind(handle: TableHandle, number: int) -> list[str]:
 
 
 def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
-    """Return the names of branches that have one of the snapshots ``behind``, to be deleted."""
+    """Return the names of the branches that have one of ``behind``, the snapshots to delete."""
     storage, found = handle.storage, []
     for branch in branches(storage, handle.layout):
         layout = handle.layout.on_branch(branch.name)

@@ -170,7 +170,10 @@ def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None
     verb = "would be" if dry_run else "is"
     state = f"snapshot {number} {verb} the newest"
     if plan.newest is not None and plan.newest > number:
-        state = f"later commits after snapshot {number}, up to snapshot {plan.newest}, are kept"
+        state = (
+            f"an earlier attempt rolled back to snapshot {number}; later commits, up to snapshot "
+            f"{plan.newest}, are kept"
+        )
     elif plan.is_empty:
         state = f"snapshot {number} is the newest already"
     if plan.is_empty:

@@ -116,7 +116,7 @@ class _BucketRewrite:
             raise
 
     def hand_over(self, found: Sequence[Found]) -> None:
-        """Call ``take`` with the deleted rows of ``found``: files that are not rewritten."""
+        """Call ``take`` with the deleted rows of the files ``found``, which are not rewritten."""
         for each in found:
             for rows in read_found(self.handle, self.unit, each):
                 self._give(rows)

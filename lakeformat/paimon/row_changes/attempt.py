@@ -110,10 +110,11 @@ class ChangeAttempt:
         return cls(handle, request, snapshot, where, assignments, changes)
 
     def plan(self) -> Round[ChangeUnit, FoundRows] | None:
-        """Return the files to search; for a primary-key table none, because a scan finds its rows.
+        """Return a round with the files to search.
 
-        Return None if there is nothing to do: the table has no commit, and ``_is_recorded`` is
-        False.
+        For a primary-key table the round is empty, because a scan finds the rows. Return None if
+        there is nothing to do: the table has no snapshot, and a change without rows need not be
+        recorded (``_is_recorded`` is False).
         """
         if self.snapshot is None and not self._is_recorded:
             return None

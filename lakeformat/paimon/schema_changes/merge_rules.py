@@ -177,7 +177,7 @@ def _check_first_row(schema: TableSchema) -> None:
 
 
 def _set_keys(schema: TableSchema, options: Iterable[Option[Any]]) -> list[str]:
-    """Return the keys with which the table sets ``options``, for the table or for a column."""
+    """Return the keys in the table's schema that set one of ``options``, or set it for a column."""
     wanted = list(options)
     return [key for key in sorted(schema.options) if any(option.sets(key) for option in wanted)]
 

@@ -52,17 +52,18 @@ class TableOrphans(TableReads):
         day ago or five minutes before that start, the earlier of the two. Writes in progress have
         unreferenced files. So an ``older_than`` within the last day raises InvalidRequestError. An
         ``older_than`` that is later than five minutes before ``running_since`` raises it, too.
-        ``allow_younger=True`` skips this check: pass it only if no writer is active. An old file is
-        kept if its writer also wrote a file that is not old enough. The files of the messages
-        ``in_use`` and files with unknown names are kept, too. ``external_paths`` also checks
-        external paths; files of another table in these paths would be removed, too.
+        ``allow_younger=True`` skips these two checks: pass it only if no writer is active.
+
+        An old file is kept if its writer also wrote a file that is not old enough. The files of the
+        messages ``in_use`` and files with unknown names are kept, too. ``external_paths`` also
+        checks external paths; files of another table in these paths would be removed, too.
         ``on_progress`` is called with every file that is removed or, in a dry run, would be
         removed.
 
-        InvalidRequestError is raised if the table has no snapshot, tag or changelog, or if there
-        are more than 100 orphans with more than ``max_share`` of the table's files or bytes.
-        ``max_share=1`` skips these two checks. It is also raised if there are orphans, but a hint
-        LATEST shows that newer snapshots may be lost. A dry run reports these errors instead.
+        If there are orphans, InvalidRequestError is raised in three cases: the table has no
+        snapshot, tag or changelog; more than 100 orphans have more than ``max_share`` of the
+        table's files or bytes; or a hint LATEST shows that newer snapshots may be lost.
+        ``max_share=1`` skips the first two checks. A dry run reports these errors instead.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (the default; as many as
         the option ``file-operation.thread-num``), ``"serial"``, or an object such as

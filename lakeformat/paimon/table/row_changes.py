@@ -109,11 +109,11 @@ class TableRowChanges(TableReads):
 def _read(
     handle: TableHandle, read_snapshot: AnyPosition | str | None, conflict: Conflict | None
 ) -> tuple[int, str | None] | None:
-    """Return the number of the snapshot in which rows are searched, and its identity.
+    """Return the number of the snapshot in which rows are searched, and its identity if known.
 
-    The identity, if known, differs if a rollback has reused the number. Return None for the newest
-    snapshot. Raise InvalidRequestError if ``read_snapshot`` is given without transaction order, or
-    transaction order without ``read_snapshot``.
+    The identity shows if a rollback has reused the number for another snapshot. Return None for the
+    newest snapshot. Raise InvalidRequestError if ``read_snapshot`` is given without transaction
+    order, or transaction order without ``read_snapshot``.
     """
     if read_snapshot is None and conflict is None:
         return None

@@ -33,11 +33,11 @@ class TableUpkeep(TableReads):
     """The methods of ``Table`` for its maintenance: health, compaction and rescaling."""
 
     def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
-        """Check the health: facts about the newest snapshot, a score, and reasons with advice.
+        """Return the health: facts about the newest snapshot, a score, and reasons with advice.
 
-        ``time_travel`` also reads every snapshot, tag and branch, to count the bytes that only old
-        states keep. ``unknown`` also lists the directories, to find orphan files, and missing or
-        truncated files.
+        ``time_travel`` also reads every snapshot, tag and branch, to count the bytes of files that
+        the newest snapshot does not need. ``unknown`` also lists the directories, to find orphan
+        files, and missing or truncated files.
         """
         from lakeformat.paimon.health import check_health
 
@@ -129,9 +129,10 @@ class TableUpkeep(TableReads):
         """Rewrite partitions with another bucket count, each in a separate overwrite.
 
         Without ``bucket`` the table option ``bucket`` is used: set the option, then rescale. The
-        argument does not change the option: writers are refused in the rescaled partitions until
-        you set the option to the same number. If the option is -2, pass the argument; then writers
-        are not refused.
+        argument does not change the option. If they differ, the rescaled partitions refuse added
+        rows until you set the option to the same number; an overwrite is accepted. If the option is
+        -2, pass the argument, and do not change the option: then no rows are refused.
+
         ``where`` and ``partitions`` choose partitions; ``dry_run`` only reports the plan. Rows
         added meanwhile are not lost: their partition is written again. Older snapshots remain
         readable. ``executor`` is ``"serial"`` (the default), ``"threads"``, or an object such as
@@ -167,14 +168,15 @@ class TableUpkeep(TableReads):
     ) -> CompactReport:
         """Merge files into fewer and larger ones; the rows of the table do not change.
 
-        ``full`` compacts every bucket of a primary-key table completely; in an append table it
-        merges small files, even a few, but may keep large files. ``minor`` merges only what is due,
-        in several rounds if needed. ``where`` and ``partitions`` choose partitions. ``idle``, such
-        as ``"1 h"``, chooses partitions without writes for that time and compacts them in full.
-        ``buckets`` chooses buckets. Writers are not blocked. A unit of work is a bucket of a
-        primary-key table, or some files of an append table; units that conflict with a commit are
-        planned again. ``executor`` is ``"threads"`` (the default), ``"serial"``, or an object such
-        as ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit. Raise
+        The ``strategy`` ``"full"`` compacts every bucket completely; in a table without primary key
+        it merges small files, even a few, but may keep large files. ``"minor"`` merges only the
+        files that the table options select, in several rounds if needed. ``where`` and
+        ``partitions`` choose partitions. ``idle``, such as ``"1 h"``, chooses partitions without
+        writes for that time, and compacts them as with ``"full"``. ``buckets`` chooses buckets.
+        Writers are not blocked. A unit of work is a bucket of a primary-key table, or some files of
+        a table without primary key; units that conflict with a commit are planned again.
+        ``executor`` is ``"threads"`` (the default), ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. ``on_progress`` is called after each unit. Raise
         InvalidRequestError for an unknown strategy or for arguments that contradict each other, and
         UnsupportedError for a table that cannot be compacted.
 

@@ -148,7 +148,10 @@ def delete_partitions(
     commit: CommitId | None,
     read_snapshot: AnyPosition | str | None,
 ) -> CommitReport:
-    """Delete the rows and done marks of ``partitions``; the spec ``{}`` means all partitions."""
+    """Delete the rows of ``partitions``; the spec ``{}`` means all partitions.
+
+    On the main branch, also remove the marks of those partitions that were marked as done.
+    """
     from lakeformat.paimon.partitions.mark_done import remove_marks_of_emptied
 
     options = replace(

@@ -163,7 +163,7 @@ def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[s
     """Return the names of the oldest tags beyond ``tag.num-retained-max``.
 
     ``coming`` are the due tags that a dry run does not create; they are counted, too. The batch tag
-    of today counts as the newest. Tags at which a branch began are left out.
+    of today counts as the newest. Tags at which a branch began are counted, but not returned.
     """
     most = handle.options.tag_num_retained_max
     if most is None:

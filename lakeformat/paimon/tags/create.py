@@ -115,7 +115,7 @@ def replace_with(
     tag = _tag(handle, name, origin, retention(handle, retain))
     if dry_run:
         origin.require_kept(handle, f"tag {name!r}")
-        reason = f"tag {name!r} is snapshot {before.snapshot.id} and would be {tag.snapshot.id}"
+        reason = f"tag {name!r} would move from snapshot {before.snapshot.id} to {tag.snapshot.id}"
         if before.snapshot == origin.snapshot:
             reason = f"tag {name!r} would keep {_kept_text(tag)}"
         return _report(handle, tag, "replaced", reason, dry_run=True)
@@ -126,7 +126,7 @@ def replace_with(
             _replace(handle, tag)
     write_success_file(handle, name)
     handle.observe_upkeep()
-    reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
+    reason = f"tag {name!r} moved from snapshot {before.snapshot.id} to {tag.snapshot.id}"
     if before.snapshot == origin.snapshot:
         reason = f"tag {name!r} keeps {_kept_text(tag)}"
     return _report(handle, tag, "replaced", reason)

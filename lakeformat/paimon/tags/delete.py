@@ -140,7 +140,7 @@ class _Deletion:
             self._remove_files(lost)
 
     def _delete_tag(self, tag: Tag) -> bool:
-        """Delete a tag; return True if its snapshot exists, so that all files are kept.
+        """Delete a tag; return True if its snapshot still exists, and so needs its files.
 
         If the snapshot does not exist, first write a file, so that a later call can finish an
         interrupted deletion.

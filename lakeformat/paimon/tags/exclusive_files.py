@@ -113,7 +113,7 @@ def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str
     """
     net: dict[str, int] = {}
     fresh: set[str] = set()
-    """Files that no earlier snapshot has added to ``found``: only these may be dropped again."""
+    """Files that ``found`` lacked before this call: only these may be removed from it again."""
     for columns in entries:
         keys = found.keys(columns)
         fresh.update(key for key in chain.from_iterable(keys) if key not in found)

@@ -78,7 +78,7 @@ def newer_files(
     to keep and files to write again.
 
     Only files that are still on level 0 may be kept. If some readers skip level 0, only the files
-    named in ``hidden`` may be kept; these readers see their rows after a compaction.
+    named in ``hidden`` may be kept; these readers see the kept rows after a compaction.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
@@ -115,12 +115,12 @@ def _has_hidden_rows(handle: TableHandle) -> bool:
 
 
 def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
-    """Return the names of the files of a bucket to keep.
+    """Return the names of the newer files of a bucket that the overwrite keeps.
 
-    Each entry has the number of its commit. If all files of the bucket are in ``unmerged``, all are
-    kept. Otherwise, the rows of the other files are written again with sequence number 0. Then the
-    files in ``unmerged`` are kept only if all were committed after the other files, and if all
-    their sequence numbers are above 0. If not, no file is kept.
+    ``entries`` are all newer files of the bucket, each with the number of its commit. If all of
+    them are in ``unmerged``, all are kept. Otherwise, the rows of the other files are written again
+    with sequence number 0. Then the files in ``unmerged`` are kept only if all were committed after
+    the other files, and if all their sequence numbers are above 0. If not, no file is kept.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a batch as if right after the snapshot from which its rows were computed.
+"""Writes a batch as if it were committed right after the snapshot from which it was computed.
 
 The keys that other commits have changed since that snapshot are left out of the batch, so that
 their newer rows are kept. If another commit changes a key of the batch before the batch is
@@ -65,9 +65,9 @@ class _Prepared:
     messages: Sequence[CommitMessage]
     replaced: Replacement
     newer: NewerFiles
-    """The files with newer rows; ``NO_FILES`` without an overwrite."""
+    """The newer files that an overwrite keeps or writes again; ``NO_FILES`` for an append."""
     is_given: bool = False
-    """True if other writers have written the files, without the newer rows."""
+    """True if the files are those in ``BatchInOrder.given``."""
 
     @property
     def touches(self) -> Touches:

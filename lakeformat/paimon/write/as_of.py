@@ -44,11 +44,11 @@ class WrittenAsOf:
 
 
 class NumbersAsOf(SequenceNumbers):
-    """Gives all rows of a bucket in one sorted run the same sequence number.
+    """Gives all rows of one bucket and one sorted run the same sequence number.
 
-    The first run gets the next number after those of an earlier snapshot. Each later run gets one
-    more. A writer that was opened after that snapshot usually gives its rows higher numbers. So its
-    rows are newer, even if it commits first.
+    The first run gets the next number after those of an earlier snapshot, and each later run the
+    number after that. A writer that was opened after that snapshot usually gives its rows higher
+    numbers. So its rows are newer, even if it commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
@@ -57,7 +57,10 @@ class NumbersAsOf(SequenceNumbers):
         self._runs = 0
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """Return the sequence number of each row, equal for all rows of a bucket in one run."""
+        """Return the sequence number of each row.
+
+        In one sorted run, all rows of a bucket have the same number.
+        """
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:

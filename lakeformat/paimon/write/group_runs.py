@@ -52,7 +52,7 @@ class _UngroupedRun:
 def group_runs(
     sources: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
-    """Yield tables with groups of keys, in key order; each key has one group, with all its rows.
+    """Yield tables with groups of their rows, in key order; each group has all rows of one key.
 
     A table can have rows outside of its groups. These rows are in a group of a later table.
 

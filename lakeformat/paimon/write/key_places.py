@@ -99,7 +99,7 @@ class KeyPlaces:
         return self
 
     def come(self, keys: Positions, partitions: Positions, *, repeats: bool) -> Places:
-        """Return the place number of each key in the partition to which it comes.
+        """Return the place number of each key in the partition to which it is written.
 
         A key that was there before gets its old bucket again. The buckets for new keys are filled
         in the order of ``keys``. ``repeats``: ``keys`` may have a key more than once.

@@ -135,8 +135,8 @@ class TableWriter:
     def write_stored(self, rows: pa.RecordBatch, kinds: Kinds, *, is_newer: bool = False) -> None:
         """Add rows of the table's own files, with their kinds; rows have all columns of the table.
 
-        Rows whose key another commit has changed since ``as_of`` are left out. ``is_newer``: all
-        rows are added.
+        Rows whose key another commit has changed since ``as_of`` are left out. With ``is_newer``,
+        they are added, too.
         """
         self._require_unfinished()
         with self._leaving_nothing(), self._reading_base():

@@ -75,7 +75,7 @@ def check_publication(table: Table, readers: Sequence[Reader] = READERS) -> Publ
 
 
 def _with_external_roots(newest: LoadedMetadata, handle: TableHandle) -> LoadedMetadata:
-    """Return the metadata; the table's external paths are added to the locations of its files."""
+    """Return a copy of the metadata that also allows files in the table's external roots."""
     places = newest.places
     every = (*places.external_roots.locations, *handle.external_roots.locations)
     return replace(newest, places=replace(places, external_roots=ExternalRoots(every)))

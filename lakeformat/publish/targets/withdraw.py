@@ -69,8 +69,8 @@ class Withdrawal:
                 self._remove(entry)
             except LakeError as reason:
                 _log.warning(
-                    "the entry of %s could not be removed: %s The table of this entry does not "
-                    "exist any more: drop the entry in the catalog",
+                    "the entry of %s could not be removed: %s The table of this entry was dropped "
+                    "or renamed: drop the entry in the catalog",
                     *(entry.name, sentence(reason)),
                 )
         if self.versions is None:
@@ -127,9 +127,9 @@ def withdrawal_of(
     ``moved`` is the table under its new name if its directory is already renamed.
 
     Return None if there is nothing to remove, or if no metadata is published. Raise
-    ``UnsupportedError`` if the options name a warehouse directory or database that cannot be used.
-    Raise ``InvalidRequestError`` for metadata of another program, and if the options name catalogs,
-    but ``targets`` is None.
+    ``UnsupportedError`` if the directory in the warehouse cannot be used, or if an option of a
+    catalog is missing or wrong. Raise ``InvalidRequestError`` for metadata that no publication can
+    have written, and if the options name catalogs, but ``targets`` is None.
     """
     is_at_table = handle.options.iceberg_is_at_table
     versions = versions_of(moved if moved is not None and is_at_table else handle)

@@ -21,7 +21,8 @@ _SURELY_SHORT = 10_000
 
 def require_pattern(pattern: str, escape: str) -> None:
     """Raise ``InvalidRequestError`` if ``escape`` is at the end of ``pattern``, or before a
-    character other than ``%``, ``_`` and itself, or if Arrow cannot search for a long pattern.
+    character other than ``%``, ``_`` and itself, or if a long pattern has too many wildcards for
+    Arrow.
     """
     _pieces(pattern, escape)
     if len(pattern) <= _SURELY_SHORT:

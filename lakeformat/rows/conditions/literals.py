@@ -55,8 +55,9 @@ def has_literals(data_type: DataType) -> bool:
 def literal_of(value: Any, field: DataField) -> pa.Scalar:
     """Return the value as a scalar of the column's type; a null scalar for None.
 
-    Raise InvalidRequestError if ``has_literals`` is False for the type, or if the value would have
-    to be rounded, cut or shifted. Text is read as SQL reads it; a time without a zone is in UTC.
+    Raise InvalidRequestError if ``has_literals`` is False for the type, if the value cannot be
+    converted exactly, or if it has a time zone and the column has none. Text is read as SQL reads
+    it. In a column of TIMESTAMP_LTZ, a time without a zone is in UTC.
     """
     data_type = field.type
     convert = _CONVERT.get(data_type.name) if isinstance(data_type, AtomicType) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads texts of times with all their digits, of which Python's times keep six."""
+"""Reads texts of times with all their fractional digits; Python's times keep only six."""
 
 from __future__ import annotations
 

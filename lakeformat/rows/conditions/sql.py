@@ -226,7 +226,7 @@ class _PredicateReader:
         precision = node.args["to"].expressions
         if precision and _digits(node.this.name) > int(precision[0].name):
             raise InvalidRequestError(
-                f"{node.this.sql()} in {self._text!r} has more digits of a second than "
+                f"{node.this.sql()} in {self._text!r} has more fractional digits than "
                 f"{kind}({precision[0].name}) keeps: write at most {precision[0].name}"
             )
         try:

@@ -109,7 +109,7 @@ class CatalogRows:
         connection.execute(delete(table).where(wanted))
 
     def remove_database(self, connection: Connection, database: str) -> None:
-        """Delete all rows of a database."""
+        """Remove a database, with its tables, views and properties, from the catalog."""
         for table in (TABLES, TABLE_PROPERTIES, VIEWS, DATABASE_PROPERTIES):
             connection.execute(delete(table).where(self._here(table, database)))
 
@@ -140,8 +140,8 @@ class CatalogRows:
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Delete the rows of a table and its properties, except marks; return False if it was not
-        listed.
+        """Remove a table, with its properties except marks, from the catalog; return False if it
+        was not listed.
         """
         self.replace_properties(connection, database, name, {})
         rows = delete(TABLES).where(self._here(TABLES, database, name))
@@ -150,9 +150,9 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Change the rows of a table from ``old`` to ``new``, each a database and a table name.
-        Return False if the table is not listed.
+        """Rename a table, with its properties, in the catalog; return False if it is not listed.
 
+        ``old`` and ``new`` are each a database and a table name.
         The new name must not be listed. Properties stored under the new name belong to a deleted
         table, and are deleted.
         """

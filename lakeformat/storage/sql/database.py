@@ -105,8 +105,8 @@ class SqlDatabase:
     ) -> Iterator[Connection]:
         """Run one transaction as ``writing`` does, on a connection of the caller.
 
-        For SQLite, ``patience_seconds`` shortens the wait for another program's transaction; None
-        waits ``busy_seconds`` of the address.
+        For SQLite, ``patience_seconds`` shortens the wait for another program's transaction. The
+        default wait is ``self.address.busy_seconds``.
         """
         with translated(self.address, doing):
             if self.is_sqlite:

@@ -118,8 +118,8 @@ def no_such_catalog(
 
 
 def is_unique_violation(error: IntegrityError) -> bool:
-    """Return True if a row with this key exists; False if another rule of the database was
-    broken.
+    """Return True if an insert failed because a row with the same key exists; False if it broke
+    another rule of the database.
     """
     said = error.orig
     code = getattr(said, "pgcode", None) or getattr(said, "sqlstate", None)

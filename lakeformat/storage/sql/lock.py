@@ -300,7 +300,7 @@ class LeasedRow:
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Trust the lock for half of the lease, counted from ``sent``, before the request."""
+        """Trust the lock for half of the lease after ``sent``, the time before its renewal."""
         self._deadline = sent + self._settings.lease_seconds / 2
 
     def _keep_renewing(self, released: threading.Event) -> None:

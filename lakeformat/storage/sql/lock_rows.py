@@ -122,8 +122,8 @@ class LockRows:
         return connection.execute(text(statement), values).rowcount == 1
 
     def renew(self, connection: Connection, tokens: Sequence[str], fresh: str) -> bool:
-        """Set the time in the row to ``fresh`` and return True, if the present time is one of
-        ``tokens``.
+        """Replace the time in the row by ``fresh`` and return True, if the row has one of the times
+        in ``tokens``.
 
         Otherwise return False.
         """

@@ -142,7 +142,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
     @abstractmethod
     def _rewound(self, consumer_id: str, read: Position) -> PlaceT:
-        """Return the progress to store for a position whose identity belongs to no snapshot."""
+        """Return the progress that ``set_rewound`` stores for the position ``read``."""
 
     @abstractmethod
     def _available(

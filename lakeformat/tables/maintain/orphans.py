@@ -22,9 +22,9 @@ T = TypeVar("T")
 def refused(step: Step[T], reason: str) -> Step[T]:
     """Return a step that finds orphan files as ``step`` does, but deletes none.
 
-    It raises ``InvalidRequestError`` with ``reason`` if there are any. The step is for a table
-    whose newest metadata was lost before the maintenance: after a commit of an earlier step, the
-    loss can no longer be seen.
+    If there are any, it raises ``InvalidRequestError`` with ``reason``, except in a dry run. The
+    step is for a table whose newest metadata was lost before the maintenance: after a commit of an
+    earlier step, the loss can no longer be seen.
     """
 
     def find(subject: T, request: MaintainRequest) -> StepReport:
@@ -82,9 +82,10 @@ def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:
         return f"kept {young} younger than {usual_age}"
+    they, them = ("it", "it") if report.young_files == 1 else ("they", "them")
     return (
-        f"kept {young} that no snapshot needs, changed less than a day before the newest commit, "
-        f"snapshot {report.kept_by_commit}, or after it: a write that has not committed yet may "
-        f"need {'it' if report.young_files == 1 else 'them'}. If no write is running: "
+        f"kept {young} that no snapshot needs: {they} changed less than a day before the newest "
+        f"commit, snapshot {report.kept_by_commit}, or after it. A write that has not committed "
+        f"yet may need {them}. If no write is running: "
         f"lake orphans {table} --older-than '1 d' --remove"
     )

@@ -54,8 +54,8 @@ class CheckedRows:
     identifying: Sequence[DataField]
     """The columns that are shown in examples, so that a user finds the rows."""
     keys: frozenset[str] = frozenset()
-    """The columns of the primary key, if two rows never have the same key, because the key of a row
-    determines its partition and bucket. Otherwise empty.
+    """The columns of the primary key, if the key of a row alone determines its partition and
+    bucket. Then two rows never have the same key. Otherwise empty.
     """
     scan: Callable[[Sequence[str]], SplitScan]
     """Returns a scan of the given columns over the rows to check."""

@@ -77,7 +77,11 @@ class StagedFiles(Generic[MessageT]):
     sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
     """Returns the number of rows and the size in bytes of each new file of a message."""
     table_directory: str | None = None
-    """The directory of the table; None if ``directory`` is directly inside it."""
+    """The directory of the table; None if ``directory`` is directly inside the directory of a table
+    or branch.
+
+    In that case ``Storage.create`` creates ``directory`` if it is missing.
+    """
 
     def names(self) -> list[str]:
         """Return the names of all staged results."""

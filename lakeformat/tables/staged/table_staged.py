@@ -236,8 +236,8 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     ) -> DiscardReport:
         """Delete a staged result with its data files, and return a report.
 
-        The data files are kept if a snapshot has them, or if ``elsewhere`` returns a reason.
-        Everything is kept with ``dry_run``, and if a publication has claimed the result.
+        The data files are kept if a snapshot has them, or if ``elsewhere`` returns a reason to keep
+        them. Everything is kept with ``dry_run``, and if a publication has claimed the result.
         """
         mark = None if dry_run else self._files.begin_discard(result.name, self._environment)
         left: Sequence[str] = ()

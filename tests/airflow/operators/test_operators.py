@@ -272,7 +272,9 @@ class TestCompactDatabase:
         assert context["ti"].xcoms["lake_table"] == said
         assert heads == (3, 3) == (orders.latest_snapshot().id, items.latest_snapshot().id)
         assert again["skipped"] is False
-        assert again["reason"] == "0 of 2 tables compacted, 2 by an earlier attempt"
+        assert (
+            again["reason"] == "0 of 2 tables compacted, 2 already compacted by an earlier attempt"
+        )
 
     @pytest.mark.parametrize("clear", ["max_tries", "clear_number"])
     def test_a_cleared_task_compacts_again(self, orders, clear):
@@ -287,7 +289,9 @@ class TestCompactDatabase:
 
         assert again["reason"] == "1 of 1 tables compacted"
         assert again["report"]["tables"][0]["report"]["snapshot_ids"] == [5]
-        assert retry["reason"] == "0 of 1 tables compacted, 1 by an earlier attempt"
+        assert (
+            retry["reason"] == "0 of 1 tables compacted, 1 already compacted by an earlier attempt"
+        )
         assert orders.latest_snapshot().id == 5
 
     def test_a_table_that_fails_is_named_and_stops_no_other(self, orders, warehouse, monkeypatch):

@@ -91,7 +91,7 @@ def test_the_files_of_a_snapshot_are_refused_by_name(ask, orders):
     said = words(answer)
     assert "This cannot be shown" in said
     assert "no operation 'snapshot_change': the system table 'entries' has the files" in said
-    assert "no page shows this: use what the error names" in said
+    assert "no page can show this: follow the advice in the error message" in said
 
 
 def page_of_task(monkeypatch, one: OneTask, result: dict[str, object]) -> str:

@@ -41,8 +41,8 @@ _HEAD = """# Golden tables, published
 
 Golden tables are test data that pypaimon and Paimon's Java library have written: the Paimon tables
 in the archives `format`, `format-java` and `foreign` in `tests/golden`. This page shows which of
-them can be [published as Iceberg tables](publish.md). A test tries to publish each one from scratch
-with its history, and reads it with PyIceberg.
+them can be [published as Iceberg tables](publish.md). A test tries to publish each one with its
+history, and reads it with PyIceberg.
 
 - `table`: the archive in `tests/golden` that has the table, and the name of the table.
 - `kind`: append table, or primary-key table with its `merge-engine`.
@@ -50,8 +50,9 @@ with its history, and reads it with PyIceberg.
 - `published`: the number of rows in the [published files](publish.md#the-rows-that-readers-see),
   without the rows that wait for a compaction; empty if the table is refused.
 - `compacted`: the number of published rows after a full compaction. It is empty for refused tables
-  and append tables. It is also empty for tables with `bucket=-2`, because their compaction adds
-  rows that `rows` does not count.
+  and append tables. It is also empty for tables with
+  [postponed buckets](buckets.md#postponed-buckets-bucket---2), because their compaction adds rows
+  that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
   and tag; "also at" lists the tags; "refused" is followed by the reason.
   [What is refused](publish.md#what-is-refused) names what to do.

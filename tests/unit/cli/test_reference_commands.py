@@ -30,7 +30,7 @@ def catalog(tmp_path) -> lake.Catalog:
 def test_tags_are_created_listed_moved_and_renamed(catalog):
     shown = lake_says(catalog, "tag", "create", "shop.orders", "now", "--retain", "7 d")
     assert shown == "tag 'now' is snapshot 3\n"
-    assert "tag 'now' was snapshot 3 and is 2 now" in lake_says(
+    assert "tag 'now' moved from snapshot 3 to 2" in lake_says(
         catalog, "tag", "replace", "shop.orders", "now", "--snapshot", "2"
     )
     lake_says(catalog, "tag", "rename", "shop.orders", "now", "then")

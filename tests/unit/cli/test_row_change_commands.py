@@ -96,7 +96,7 @@ def test_what_nobody_can_mean_is_refused(table, arguments, said):
     ("of_kind", "advice"),
     [
         ({}, "leave it out"),
-        ({"format": "mixed", "primary_key": ["id"]}, "a batch begins in the call"),
+        ({"format": "mixed", "primary_key": ["id"]}, "the call itself begins a batch"),
     ],
 )
 @pytest.mark.parametrize("command", ["delete", "update"])

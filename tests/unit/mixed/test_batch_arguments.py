@@ -58,7 +58,8 @@ def test_other_answers_to_a_conflict_are_refused_by_name(table):
             change({"conflict": "optimistic"})
         with pytest.raises(lake.InvalidRequestError, match="did you mean 'transaction-order'"):
             change({"conflict": "transaction-ordr"})
-    with pytest.raises(lake.UnsupportedError, match=r"a batch begins in the call.*batch\.scan\(\)"):
+    advice = r"the call itself begins a batch.*batch\.scan\(\)"
+    with pytest.raises(lake.UnsupportedError, match=advice):
         table.write(names(_1="x"), read_snapshot="main/1.0", conflict=ORDER)
     assert len(table.snapshots()) == snapshots
 

@@ -141,7 +141,7 @@ class Rewriting:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
                     f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows that "
-                    "are not in the bucket of their keys, for example rows of the new bucket "
+                    "are not in the bucket of their keys, for example rows whose new bucket is "
                     f"{message.bucket} (of {self.count}). Rescale with executor='serial', which "
                     "accepts such rows"
                 )

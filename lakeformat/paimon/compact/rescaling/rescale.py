@@ -62,9 +62,9 @@ def rescale(
     """Rewrite partitions so that each has ``bucket`` buckets; None for the table option ``bucket``.
 
     ``executor=None`` does the work in this thread. Raise UnsupportedError for a table that cannot
-    be rescaled. Raise InvalidRequestError for a wrong number, a wrong choice, or a partition that
-    must be compacted first. Raise CommitConflictError if other commits change a partition again and
-    again.
+    be rescaled. Raise InvalidRequestError for a wrong number of buckets, a wrong choice of
+    partitions, or a partition that must be compacted first. Raise CommitConflictError if other
+    commits change a partition again and again.
     """
     where = where_to_work("serial" if executor is None else executor)
     handle = newest_schema(handle)

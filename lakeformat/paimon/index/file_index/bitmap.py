@@ -46,7 +46,7 @@ DEFAULT_BLOCK_SIZE = 16 * 1024
 
 _INT_BYTES = 4
 _NO_LENGTH = -1
-"""The stored length of the bitmap of a value with a single row, which has no bitmap."""
+"""The bitmap length that is stored for a value with a single row: it has no bitmap."""
 _LARGEST_INT32 = 2**31 - 1
 
 

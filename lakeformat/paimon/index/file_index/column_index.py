@@ -86,9 +86,9 @@ def open_column_index(
     """Open one index of a file index; return None for an unknown index type.
 
     ``body`` is the bytes of the index; None stands for a column of only nulls. ``data_type`` is the
-    type of the column in the data file, ``source`` is for errors. Raise CorruptTableError for a
-    damaged index or an unknown version. Raise UnsupportedError if the index does not support the
-    data type.
+    type of the column in the data file; ``source`` names the index in errors. Raise
+    CorruptTableError for a damaged index or an unknown version. Raise UnsupportedError if the index
+    does not support the data type.
     """
     if body is None:
         return EMPTY

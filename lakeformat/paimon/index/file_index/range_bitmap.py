@@ -41,7 +41,8 @@ FORMAT_VERSION = 1
 _SLICES_WITHOUT_VALUES = 64
 """The number of slices in an index without values.
 
-Java counts the bits of the largest code, which is then -1.
+Java counts the bits of the largest code (the number of a value). Without values this is -1, which
+has 64 bits in Java.
 """
 _MOST_SLICES = 64
 
@@ -67,7 +68,7 @@ def encode_range_bitmap(
 
 
 def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
-    """Read the index of a column of ``data_type``; ``source`` is for errors.
+    """Read the index of a column of ``data_type``; ``source`` names the index in errors.
 
     Raise CorruptTableError for a damaged index or an unknown version. Raise UnsupportedError if the
     index does not support the data type.

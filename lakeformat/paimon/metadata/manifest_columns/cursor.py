@@ -162,7 +162,7 @@ class Cursor:
 
     def _read_item(self, item: FieldShape) -> NumberColumn | BytesColumn:
         column = self.read(item)
-        assert not isinstance(column, ListColumn), "lists of lists have no shape"
+        assert not isinstance(column, ListColumn), "no FieldShape describes a list of lists"
         return column
 
     def keep(self, rows: Positions) -> None:

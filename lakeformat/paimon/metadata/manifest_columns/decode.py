@@ -138,7 +138,7 @@ def _follow(
     ):
         return None
     if counts.sum() > len(candidates):
-        raise NotPlainError("a block has fewer entries than it counts")
+        raise NotPlainError("a block has fewer entries than its header states")
     place_of = np.searchsorted(candidates, following).clip(max=len(candidates) - 1)
     links = np.where(candidates[place_of] == following, place_of, -1).tolist()
     chosen: list[int] = []

@@ -10,7 +10,7 @@ __all__ = ["LAYOUT", "LAYOUT_PATTERNS"]
 LAYOUT = by_key(
     ForeignClass.LAYOUT,
     {
-        "size of the blocks inside of data files; files written here have row groups instead": (
+        "size of row groups, stripes and blocks in data files; writers here choose it themselves": (
             "file.block-size",
         ),
         "the highest number of rows of a data file; here only the size is limited": (
@@ -41,7 +41,7 @@ LAYOUT = by_key(
             "sink.clustering.by-columns",
             "sink.clustering.strategy",
         ),
-        "shredding of VARIANT columns; those written here are in one piece": (
+        "shredding of VARIANT columns; writers here do not shred them": (
             "parquet.variant.shreddingSchema",
             "variant.inferShreddingSchema",
             "variant.shredding.adaptive.maxInferBufferRow",

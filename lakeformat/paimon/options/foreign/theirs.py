@@ -308,12 +308,13 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "partition.mark-done.recover-from-state",
         "partition.time-interval",
     ),
-    "keys of a new table, as SQL gives them; create_table stores them in the schema": (
+    "partition columns and primary key of a new table, as SQL gives them; create_table stores "
+    "them in the schema": (
         "partition",
         "primary-key",
     ),
-    "key and location as SQL gave them; the schema and the catalog store them permanently": (
-        "path",
+    "the location of a table, as SQL gives it; the catalog stores it": ("path",),
+    "the key by which Spark's INSERT INTO replaces rows; writers here append the rows": (
         "upsert-key",
     ),
 }

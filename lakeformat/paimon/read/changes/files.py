@@ -68,7 +68,10 @@ def changelog_producer(handle: TableHandle) -> str:
 
 
 def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
-    """Return the handle with the changelog producer for reading changes after ``snapshot``."""
+    """Return the handle with the changelog producer of the newer schema: its own or the snapshot's.
+
+    If the handle has no changelog producer, return it unchanged.
+    """
     producer = _producer_at(handle, snapshot.schema_id)
     if producer == changelog_producer(handle):
         return handle
@@ -167,10 +170,10 @@ class ChangeFiles:
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
         """Return the changelog files of an APPEND or COMPACT snapshot.
 
-        An OVERWRITE snapshot is treated as by ``delta``. Return the files that the snapshot added
-        if it was committed before ``changelog-producer=input`` was set. Return them also if its
-        schema is newer than that of the handle and sets ``none``. Raise NotFoundError if an expiry
-        deleted the changelog.
+        An OVERWRITE snapshot is treated as in ``delta``. Return the same as ``delta`` if
+        ``uses_delta`` is True for the snapshot, or if its rows were written before
+        ``changelog-producer=input`` was set. Raise NotFoundError if an expiry deleted the
+        changelog.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)

@@ -53,7 +53,7 @@ class ChangeStream(TableStream[Snapshot, int]):
         self._asked = asked
         self._files = ChangeFiles(handle, asked)
         self._last: Snapshot | None = None
-        """The snapshot before the next one, as this stream knows it; None if it is unknown."""
+        """The snapshot right before ``next_snapshot``, as this stream read it; None if unknown."""
         super().__init__(start, asked.schema, consumer)
 
     @property

@@ -169,8 +169,8 @@ class _Ends:
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> SnapshotWindow:
         """Return the window between the two states that a comparison reads.
 
-        A tag can be an end even if its snapshot has expired. Raise InvalidRequestError if the
-        window ends before it starts.
+        The window can start or end at a tag even if the tag's snapshot has expired. Raise
+        InvalidRequestError if the window ends before it starts.
         """
         before, now = self._state("after", after), self._state("upto", upto)
         first, last = (0 if state is None else state.id for state in (before, now))

@@ -37,8 +37,8 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 class HashedBuckets:
     """Excludes buckets by the hashes of bucket keys.
 
-    Buckets are excluded only if the conditions list the values of every bucket-key column. No
-    bucket is excluded after a change of a key column's type that changes the hashes of its values.
+    Buckets are excluded only if the conditions list the values of every bucket-key column. If a
+    change of a key column's type has changed the hashes of its values, no bucket is excluded.
     """
 
     def __init__(

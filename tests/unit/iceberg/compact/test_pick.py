@@ -35,7 +35,7 @@ def test_files_near_the_target_size_are_not_due():
 
 
 def test_few_small_files_are_left_as_they_are():
-    reason = "only 4 files of another size than the target, fewer than min_input_files=5"
+    reason = "only 4 small files, fewer than min_input_files=5"
     assert groups(*[planned(1)] * 4) == [([1] * 4, False, reason)]
 
 

@@ -12,7 +12,8 @@ from tests.keyed_rows import KeyedRows
 
 ADVICE = (
     r"branch/\.unfinished-dev \(0 bytes\) is not JSON: .*; the file hides a branch .* delete the "
-    r"file and repeat the call.* delete the branch in the name of the file and repeat the call"
+    r"file and repeat the call.* delete the branch that the file is named after, and repeat the "
+    r"call"
 )
 
 

@@ -235,7 +235,7 @@ class TestPinned:
         option = {"commit.strict-mode.last-safe-snapshot": "0"}
         days = paper_table(partitioned=True, options=option)
         commit(days, message(days, A, dt="1"), user="one")
-        with pytest.raises(lake.CommitConflictError, match="limited to snapshot 0"):
+        with pytest.raises(lake.CommitConflictError, match="relies on snapshot 0"):
             commit(days, overwrite={"dt": "1"}, user="two")
 
     def test_the_option_of_the_table_pins_every_commit(self):
@@ -243,7 +243,7 @@ class TestPinned:
         days = paper_table(partitioned=True, options=option)
         commit(days, message(days, A, dt="1"), user="one")
         commit(days, message(days, B, dt="1"), user="two")
-        with pytest.raises(lake.CommitConflictError, match="is limited to snapshot 1") as error:
+        with pytest.raises(lake.CommitConflictError, match="relies on snapshot 1") as error:
             commit(days, overwrite={})
         assert "then set the option to the number of a newer snapshot" in str(error.value)
 

@@ -153,7 +153,7 @@ def test_as_many_runs_as_start_a_compaction_are_a_reason_and_more_a_severe_one(w
     table.write(rows(1))
     report = table.health()
     assert report.verdict is Verdict.DEGRADED
-    assert "2 or more sorted runs are in 1 of 1 bucket; bucket 0" in report.reasons[0].finding
+    assert "1 of 1 bucket has 2 or more sorted runs; bucket 0" in report.reasons[0].finding
     for _ in range(3):
         table.write(rows(1))
     assert table.health().verdict is Verdict.UNHEALTHY

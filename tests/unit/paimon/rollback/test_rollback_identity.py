@@ -61,7 +61,10 @@ def test_a_cut_that_goes_on_names_the_snapshots_that_it_keeps(monkeypatch):
     rows.commit(("+I", 2, "since"))
     report = rows.table.rollback(snapshot=2, as_latest=False, commit=RUN)
     assert (report.target, report.snapshot_id, ids(rows.table)) == (2, 3, [1, 2, 3])
-    assert report.reason == "later commits after snapshot 2, up to snapshot 3, are kept"
+    assert (
+        report.reason
+        == "an earlier attempt rolled back to snapshot 2; later commits, up to snapshot 3, are kept"
+    )
 
 
 @BOTH

@@ -83,7 +83,7 @@ def test_a_name_that_is_taken_is_refused_or_kept():
     with pytest.raises(lake.AlreadyExistsError, match="already has a tag 'v' of snapshot 1"):
         table.tags.create("v", snapshot=2)
     assert table.tags.create("v", snapshot=2, exist_ok=True).action == "kept"
-    assert table.tags.replace("v", snapshot=2).reason == "tag 'v' was snapshot 1 and is 2 now"
+    assert table.tags.replace("v", snapshot=2).reason == "tag 'v' moved from snapshot 1 to 2"
     assert [tag.snapshot_id for tag in table.tags.list()] == [2]
 
 
