@@ -5,7 +5,8 @@
 file                content
 ==================  ========================================================================
 ``asked``           the digest of the request, and the start of the run; only an attempt with
-                    the same text waits for this process
+                    the same text waits for this process. Deleted before the supervisor ends the
+                    command
 ``process``         the id of the supervisor, and its host
 ``lease``           empty; a task or a trigger renews its modification time
 ``output``          the output of the command
@@ -108,6 +109,12 @@ class RunFolder:
         """The text that identifies the work of the process; None if none is recorded."""
         found: str | None = self._read("asked")
         return found
+
+    def refuse_to_be_rejoined(self) -> None:
+        """Delete the text that identifies the work, so that no later attempt waits for a process
+        that is being ended.
+        """
+        (self.path / "asked").unlink(missing_ok=True)
 
     @property
     def process(self) -> ProcessId | None:

@@ -65,6 +65,7 @@ def _wait(
     while child.poll() is None:
         why: Why | None = "asked" if asked.is_set() else "lease" if lease.is_over() else None
         if why is not None:
+            folder.refuse_to_be_rejoined()
             ProcessTree(child).terminate(GRACE_SECONDS)
             return Ending(child.wait(), why)
         time.sleep(_LOOK_SECONDS)

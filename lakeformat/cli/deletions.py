@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lakeformat.cli.confirm import is_wanted
+from lakeformat.cli.confirm import plan_is_wanted
 from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.errors import LakeError
@@ -40,7 +41,8 @@ def delete_and_show(
     if not dry_run and not yes:
         planned = delete(dry_run=True)
         count = sum(planned.files.values())
-        if count and not is_wanted(f"{what} with {counted(count, 'file')}", yes=False):
+        shown = f"{what} with {counted(count, 'file')}"
+        if count and not plan_is_wanted(shown, planned, partial(delete, dry_run=True), yes=False):
             return
     with counting(
         "looking for files", "files would be deleted" if dry_run else "files deleted"

@@ -13,6 +13,17 @@ from airflow_provider_lake.supervised.process_id import ProcessId
 from airflow_provider_lake.supervised.run_folder import Ending, RunFolder
 
 PATIENCE_SECONDS = 120
+SLOW_TO_END = """
+import pathlib, signal, sys, time
+def end(*_):
+    pathlib.Path({late!r}).touch()
+    time.sleep(3)
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+pathlib.Path({ready!r}).touch()
+time.sleep(600)
+"""
+"""A command that needs some seconds after SIGTERM, as one does that deletes its files."""
 
 
 @pytest.fixture
@@ -76,6 +87,25 @@ def test_the_command_ends_when_nothing_asks_for_it(folder, monkeypatch):
     wait_for(lambda: not folder.is_running)
 
     assert folder.ending == Ending(-signal.SIGTERM, "lease")
+
+
+@pytest.mark.parametrize("why", ["asked", "lease"])
+def test_a_process_that_is_being_ended_is_not_rejoined(folder, monkeypatch, tmp_path, why):
+    """Else a retry would wait for it and report its end as a failure of the retry."""
+    monkeypatch.setattr(start, "LEASE_SECONDS", 0.5 if why == "lease" else 600)
+    ready, late = tmp_path / "ready", tmp_path / "late"
+    start_python(folder, SLOW_TO_END.format(ready=str(ready), late=str(late)))
+    wait_for(ready.exists)
+    assert why == "lease" or start.is_rejoinable(folder, "asked")
+    if why == "asked":
+        os.kill(folder.process.pid, signal.SIGTERM)
+    wait_for(late.exists)
+
+    assert not start.is_rejoinable(folder, "asked")
+
+    process = folder.process
+    start.make_room(folder, "asked")
+    assert not process.is_running
 
 
 def test_the_command_ends_when_its_folder_is_deleted(folder):

@@ -135,3 +135,25 @@ def test_of_an_iceberg_table_nothing_is_deleted_that_was_not_shown(
 
     assert isinstance(done.exception, lake.CommitConflictError), done.output
     assert catalog.table("shop.orders").scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_branch_is_only_deleted_with_the_files_that_were_shown(catalog, answer_yes, is_changed):
+    table = catalog.table("shop.orders")
+    table.branches.create("dev")
+    rows = pa.table({"id": [9], "dt": ["a"], "h": ["1"]})
+    catalog.table("shop.orders$branch_dev").write(rows)
+    delete = ["branch", "delete", "shop.orders", "dev"]
+
+    done, asked = answer_yes(
+        delete, lambda _: is_changed and catalog.table("shop.orders$branch_dev").write(rows)
+    )
+
+    assert len(asked) == 1
+    left = [each.name for each in catalog.table("shop.orders").branches.list()]
+    if is_changed:
+        assert isinstance(done.exception, lake.CommitConflictError), done.output
+        assert left == ["dev"]
+    else:
+        assert done.exit_code == 0, done.output
+        assert left == []
