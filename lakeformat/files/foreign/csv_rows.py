@@ -144,12 +144,14 @@ def open_csv(
     block_bytes: int,
     names: Sequence[str] = (),
     empty_rows: bool = False,
+    only: Sequence[str] = (),
 ) -> csv.CSVStreamingReader:
     """Open a CSV file for Arrow; a quoted value may have line breaks, and is never NULL.
 
     ``types`` are the types by column, ``names`` the columns of a file without a header, and
     ``block_bytes`` the size of Arrow's blocks. With ``empty_rows``, an empty line is a row,
-    unless it is the last line.
+    unless it is the last line. ``only`` are the columns to read, with nulls for a column that the
+    file lacks; empty for all columns of the file.
     """
     return csv.open_csv(
         _without_empty_end(path) if empty_rows else path,
@@ -165,6 +167,8 @@ def open_csv(
         ),
         convert_options=csv.ConvertOptions(
             column_types=types,
+            include_columns=only,
+            include_missing_columns=True,
             null_values=list(dialect.null_values),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,

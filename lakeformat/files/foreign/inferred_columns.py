@@ -207,18 +207,21 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
     """Return ``columns``. A column of numbers becomes DOUBLE or STRING if a text in the file does
-    not fit its type.
+    not fit its type. A column without values so far gets a type if the file has a value.
     """
-    numbers = {field.name: field.type for field in columns if field.type in _FITS}
-    texts = dict.fromkeys(numbers, pa.string())
-    fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in numbers.items()}
+    checked = {field.name: field.type for field in columns if field.type in _FITS}
+    if not checked:
+        return columns
+    texts = dict.fromkeys(checked, pa.string())
+    fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in checked.items()}
     empty_rows = has_empty_rows(path, columns, dialect)
     with naming_rows(path, columns, dialect):
         for batch in read_growing(
-            lambda size: open_csv(path, texts, dialect, size, empty_rows=empty_rows)
+            # Types that Arrow infers from the first block may not fit later values.
+            lambda size: open_csv(path, texts, dialect, size, empty_rows=empty_rows, only=[*texts])
         ):
-            for name in fits.keys() & set(batch.schema.names):
-                fits[name] = [kind for kind in fits[name] if _FITS[kind](batch[name])]
+            for name, kinds in fits.items():
+                fits[name] = [kind for kind in kinds if _FITS[kind](batch[name])]
     for name, kinds in fits.items():
         number = columns.get_field_index(name)
         kind = [*kinds, pa.string()][0]
@@ -256,7 +259,11 @@ def _all(answers: pa.Array) -> bool:
     return bool(pc.all(answers, min_count=0).as_py())
 
 
-_FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
+def _are_nulls(texts: pa.Array) -> bool:
+    return bool(texts.null_count == len(texts))
+
+
+_FITS = {pa.null(): _are_nulls, pa.int64(): _are_whole, pa.float64(): _are_doubles}
 
 
 def _require_exact_json(

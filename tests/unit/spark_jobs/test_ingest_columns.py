@@ -360,3 +360,47 @@ def test_the_command_line_takes_the_same_mapping(orders, catalog, file_of, tmp_p
     assert rows_of(catalog) == [{"id": 1, "amount": Decimal("1.24")}]
     wrong = CliRunner().invoke(app, [*words, "--casts", "amount"])
     assert "--casts must be NAME=TYPE" in str(wrong.exception)
+
+
+def late_values(path, first: str, late: str) -> None:
+    """Write a CSV file whose column ``note`` has the value ``late`` after Arrow's first block."""
+    lines = [f"{number},{first}" for number in range(200)]
+    path.write_text("\n".join(["id,note", *lines, f"200,{late}"]) + "\n")
+
+
+@pytest.mark.parametrize("first", ["", "true", "2024-01-31"])
+def test_a_csv_column_that_is_cast_to_text_may_have_texts_late(
+    catalog, land, tmp_path, monkeypatch, first
+):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 256)
+    late_values(tmp_path / "a.csv", first, "late")
+
+    land("a.csv", create=True, casts={"note": "STRING"})
+
+    assert types_of(catalog) == {"id": "BIGINT", "note": "STRING"}
+    assert {"id": 200, "note": "late"} in rows_of(catalog)
+
+
+@pytest.mark.parametrize(("late", "type"), [("7", "BIGINT"), ("7.5", "DOUBLE"), ("x", "STRING")])
+def test_the_first_value_of_a_csv_column_may_be_late(
+    catalog, land, tmp_path, monkeypatch, late, type
+):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 256)
+    late_values(tmp_path / "a.csv", "", late)
+
+    land("a.csv", create=True)
+
+    assert types_of(catalog) == {"id": "BIGINT", "note": type}
+
+
+def test_a_new_csv_column_does_not_change_how_a_known_column_is_read(
+    catalog, land, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 256)
+    catalog.create_table("shop.orders", [("note", "STRING")])
+    late_values(tmp_path / "a.csv", "", "late")
+
+    land("a.csv", on_schema_change="add")
+
+    assert types_of(catalog) == {"note": "STRING", "id": "BIGINT"}
+    assert {"id": 200, "note": "late"} in rows_of(catalog)
