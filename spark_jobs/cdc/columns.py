@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -40,6 +40,8 @@ class MessageColumn:
     """For parts of the column, such as ``a.b``: a number so large that a DOUBLE may have rounded
     it.
     """
+    large: dict[str, float] = field(default_factory=dict)
+    """For parts of the column: a whole number so large that a DOUBLE may round it."""
 
     @property
     def type(self) -> DataType | None:
@@ -61,7 +63,10 @@ class MessageColumn:
         if self.is_declared:
             return
         new = ".".join(path)
-        for part, number in self.rounded.items():
+        # A part of whole numbers becomes DOUBLE if other messages have fractions.
+        doubles = set(_doubles(self.values, self.name))
+        large = {part: number for part, number in self.large.items() if part in doubles}
+        for part, number in (self.rounded | large).items():
             if f"{part}.".startswith(f"{new}."):
                 raise rounded_refusal(part, number)
 
@@ -79,6 +84,7 @@ class MessageColumn:
             least, most = pc.min_max(values).as_py().values()
             self.least, self.most = min(self.least, least), max(self.most, most)
         self.rounded.update(rounded_numbers(values, self.name))
+        self.large.update(rounded_numbers(values, self.name, pa.int64()))
 
     def merge(self, other: MessageColumn) -> None:
         """Add the types of the same column in other messages; raise ``InvalidRequestError`` if no
@@ -87,6 +93,7 @@ class MessageColumn:
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
         self.rounded.update(other.rounded)
+        self.large.update(other.large)
         if other.declared is not None:
             self.declare(other.declared)
 
@@ -151,6 +158,17 @@ class MessageColumns:
 
     def _column(self, name: str) -> MessageColumn:
         return self.by_name.setdefault(name, MessageColumn(name))
+
+
+def _doubles(type: pa.DataType, name: str) -> Iterator[str]:
+    """Yield the paths of the parts of a type that are DOUBLE, as in ``rounded_numbers``."""
+    if pa.types.is_list(type):
+        yield from _doubles(type.value_type, f"{name}.element")
+    elif pa.types.is_struct(type):
+        for part in type:
+            yield from _doubles(part.type, f"{name}.{part.name}")
+    elif pa.types.is_float64(type):
+        yield name
 
 
 def _shown(values: pa.DataType) -> pa.DataType | None:

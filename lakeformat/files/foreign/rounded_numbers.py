@@ -18,22 +18,30 @@ __all__ = ["EXACT_DIGITS", "exact_decimals", "rounded_numbers", "rounded_refusal
 
 EXACT_DIGITS = 15
 """The number of digits that a DOUBLE keeps exactly; a number with more digits may be rounded."""
+_DOUBLE = pa.float64()
 _DECIMALS = [pa.decimal128(38, places) for places in range(39)]
 _WIDEST = pa.decimal256(76, 38)
 
 
-def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
+def rounded_numbers(
+    values: pa.Array, name: str, kind: pa.DataType = _DOUBLE
+) -> Iterator[tuple[str, float]]:
     """Find the parts of a column that have numbers which a DOUBLE may have rounded.
 
-    Yield the path of each such part, and its first such number.
+    Yield the path of each such part, and its first such number. With BIGINT as ``kind``, find the
+    whole numbers that a DOUBLE may round.
     """
     if pa.types.is_list(values.type):
-        yield from rounded_numbers(values.flatten(), f"{name}.element")
+        yield from rounded_numbers(values.flatten(), f"{name}.element", kind)
     elif pa.types.is_struct(values.type):
         for field, part in zip(values.type, values.flatten(), strict=True):
-            yield from rounded_numbers(part, f"{name}.{field.name}")
-    elif pa.types.is_float64(values.type):
-        large = pc.greater_equal(pc.abs(values), 10.0**EXACT_DIGITS)
+            yield from rounded_numbers(part, f"{name}.{field.name}", kind)
+    elif values.type == kind:
+        limit = 10**EXACT_DIGITS
+        large = pc.or_(
+            pc.greater_equal(values, pa.scalar(limit, kind)),
+            pc.less_equal(values, pa.scalar(-limit, kind)),
+        )
         found = values.filter(pc.and_(large, pc.is_finite(values)))
         if len(found):
             yield name, found[0].as_py()

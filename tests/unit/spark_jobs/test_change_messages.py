@@ -819,3 +819,24 @@ def test_a_message_without_a_table_does_not_hide_the_messages_of_others(
     }[form]
     ingest(form, message, nameless, messages_of="shop.stock")
     assert rows(catalog) == [("pear", 1)]
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_large_whole_number_is_not_rounded_by_a_fraction_in_another_block(
+    catalog, stock, ingest, monkeypatch, exists, is_nested
+):
+    """Each block alone has exact numbers; only together they make the column a DOUBLE."""
+    monkeypatch.setattr("lakeformat.files.foreign.json_lines._BLOCK_BYTES", 100)
+    weights = [2**53 + 1, *[2] * 9, 1.5]
+    messages = [
+        {**item(f"pear{number}", 1), "weight": [{"kg": weight}] if is_nested else weight}
+        for number, weight in enumerate(weights)
+    ]
+    how = {}
+    if not exists:
+        catalog.drop_table("shop.stock")
+        how = {"create": True, "primary_key": ["sku"]}
+
+    with pytest.raises(lake.InvalidRequestError, match=r"'weight.*near 9007199254740993"):
+        ingest("maxwell", *(maxwell("insert", each) for each in messages), **how)
