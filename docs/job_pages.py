@@ -62,9 +62,9 @@ Each job is a function and a command:
 same keys, or the typed request, such as
 `spark_jobs.job_requests.compact.CompactRequest(warehouse="warehouse", table="shop.orders")`. One
 error lists the unknown, missing and wrong keys of a request. If the format of the table does not
-support the job or one of the given keys, the job fails, and the error has advice. If the default
-of a key is an option of Paimon tables, [Table options](reference/options.md) has the default of
-that option.
+support the job or one of the given keys, the job fails, and the error has advice. The default of
+some keys is a table option: [Table options](reference/options.md) lists the options of Paimon
+tables with their defaults.
 
 The commands have these options:
 

@@ -15,10 +15,10 @@ R = TypeVar("R")
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator; the decorated function also accepts its keyword argument ``new`` by the
-    name ``old``.
+    """Return a decorator for a function whose keyword argument was renamed from ``old`` to ``new``.
 
-    A call with ``old`` gives a ``DeprecationWarning``; a call with both names raises ``TypeError``.
+    The decorated function accepts both names. A call with ``old`` gives a ``DeprecationWarning``; a
+    call with ``old`` and ``new`` raises ``TypeError``.
     """
 
     def accept(function: Callable[P, R]) -> Callable[P, R]:

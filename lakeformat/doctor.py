@@ -195,7 +195,8 @@ def check_java(environ: Mapping[str, str]) -> Finding:
         return Finding("java", Status.FAIL, text, needed)
     if origin == "environment":
         home = Path(binary).parent.parent
-        return Finding("java", Status.WARN, text, f"Spark looks elsewhere: export JAVA_HOME={home}")
+        advice = f"Spark does not find this Java: export JAVA_HOME={home}"
+        return Finding("java", Status.WARN, text, advice)
     return Finding("java", Status.OK, text)
 
 
@@ -283,7 +284,7 @@ def check_warehouse(warehouse: str) -> Finding:
     except InvalidRequestError as refusal:
         return Finding(name, Status.FAIL, str(refusal).rstrip("."), advice)
     if not isinstance(storage, LocalStorage):
-        instead = "only local folders are probed; write a small table there to test it"
+        instead = "only local folders are probed; to test this warehouse, write a small table to it"
         return Finding(name, Status.WARN, f"{warehouse} not checked", instead)
     folder = Path(root)
     nearest = folder

@@ -62,7 +62,7 @@ class Environment:
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
         """Pickle ``SYSTEM`` by its name, and any other environment by its attributes.
 
-        ``is_given_up`` is left out: an ``Executor`` itself cancels work in other processes.
+        ``is_given_up`` is not pickled: in other processes, the ``Executor`` cancels the work.
         """
         if self == SYSTEM:
             return "SYSTEM"

@@ -127,7 +127,7 @@ class CommitOutcomeUnknownError(LakeError):
 
 
 class CommitUndecidableError(LakeError):
-    """A retry cannot prove whether the first attempt committed: look for its rows in the table."""
+    """A retry cannot prove if the first attempt committed: look for the change in the table."""
 
 
 class UnavailableError(LakeError):

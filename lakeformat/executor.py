@@ -168,7 +168,7 @@ class _SizedUnit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Read one item in a task with ``read``.
+    """Call ``read`` with one item, in a task of the executor.
 
     Return the index of the item, a list with the result, and None. After a ``LakeError`` or
     ``OSError``, return the index, an empty list and the error.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the schema of a Paimon table, and refuses changes that its published Iceberg table cannot
-have, or that would keep rows out of the changelog.
+"""Changes the schema of a Paimon table.
+
+Two kinds of changes are refused: changes that cannot be published as Iceberg metadata, and changes
+after which some rows would never be written to the changelog.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ def alter_schema_of(
 ) -> TableSchema:
     """Apply all ``changes`` to the newest schema, and return the resulting schema.
 
-    The result is written to a new schema file, unless the changes have no effect. Changes that the
-    published Iceberg table cannot have raise ``UnsupportedError``; then no file is written.
-    A change of ``changelog-producer`` raises ``InvalidRequestError`` if the changelog lacks rows
-    that only the old producer would still write to it.
+    The result is written to a new schema file, unless the changes have no effect. If the table is
+    published as an Iceberg table, changes that cannot be published raise ``UnsupportedError``; then
+    no file is written. A change of ``changelog-producer`` raises ``InvalidRequestError`` if some
+    rows are not in the changelog yet, and the new producer would never write them to it.
     """
 
     def checked(before: TableSchema, after: TableSchema) -> TableSchema:

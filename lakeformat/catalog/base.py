@@ -337,7 +337,7 @@ class Catalog(CatalogPlaces):
         """Return an object whose ``run`` removes a table's entries in Iceberg catalogs, and its
         Iceberg metadata in the warehouse; None if there are none, or if the table cannot be read.
 
-        If the table can be read, but not its publication, ``run`` only logs the reason.
+        If an error ends the search for these entries and metadata, ``run`` only logs the error.
         """
         layout = self._files_of(name)
         with suppress(LakeError):

@@ -31,7 +31,8 @@ def matching_tables(
     """Return the tables ``database.table`` that the regular expressions choose.
 
     ``databases`` must match the whole name of the database, and ``including`` the whole
-    ``database.table``. Tables whose whole name ``excluding`` matches are left out.
+    ``database.table``. If ``excluding`` matches the whole ``database.table``, the table is left
+    out.
     """
     database, wanted = name_pattern("databases", databases), name_pattern("including", including)
     unwanted = None if excluding is None else name_pattern("excluding", excluding)

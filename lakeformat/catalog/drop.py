@@ -76,7 +76,7 @@ class DropPlan:
     name.
     """
     is_new: bool = field(default=False, repr=False, compare=False)
-    """True if the drop must not delete the table once the table has a snapshot."""
+    """True if the drop raises ``CommitConflictError`` when the table has a snapshot by now."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields that a user needs, ready for JSON."""
@@ -187,10 +187,11 @@ def _hide(
 
     Return None if an earlier attempt or another drop has already renamed the directory.
 
-    If ``plan.identity`` is given or ``plan.is_new`` is True, the directory is first renamed to a
-    ``checking_sibling`` and checked. If it does not have the planned table, or if ``plan.is_new``
-    is True and the table has a snapshot by now, this rename is undone and ``CommitConflictError``
-    is raised. Another drop deletes a ``checking_sibling`` only after such a check.
+    If ``plan.identity`` is given or ``plan.is_new`` is True, the directory is first renamed to the
+    path that ``checking_sibling`` returns, and checked there. If it does not have the planned
+    table, or if ``plan.is_new`` is True and the table has a snapshot by now, this rename is undone
+    and ``CommitConflictError`` is raised. Another drop deletes a directory with such a path only
+    after a check that it has the planned table.
     """
     if not (plan.identity or plan.is_new):  # nothing to check
         hidden = dropped_sibling(layout.root, new_id)
@@ -303,8 +304,8 @@ def _buckets_below(
 def _next_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[FileInfo]:
-    """Yield the directories of the values of the first partition key in ``directory``. Without
-    partition keys, yield the bucket directories.
+    """Yield each directory in ``directory`` that is named after the first partition key, such as
+    ``day=1``. Without partition keys, yield the bucket directories.
     """
     start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
     for info in storage.list(directory):

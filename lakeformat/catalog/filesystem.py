@@ -122,8 +122,8 @@ class FileSystemCatalog(Catalog):
     def _databases_like(self, name: str) -> str:
         if self._storage.directory_exists(f"{self._root}/{name}"):
             return (
-                f"; or, if the directory {name!r} without {DATABASE_SUFFIX!r} at its end has "
-                "Iceberg tables, open the catalog with format='iceberg'"
+                f"; or, if the directory {name!r} (without {DATABASE_SUFFIX!r}) has Iceberg "
+                "tables, open the catalog with format='iceberg'"
             )
         return super()._databases_like(name)
 
@@ -265,10 +265,9 @@ class FileSystemCatalog(Catalog):
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 
     def _is_half_moved(self, old: TableName, new: TableName) -> bool:
-        """Return True if an interrupted rename has copied the table, and the old table no longer
-        exists.
+        """Return True if an interrupted rename has copied the table and deleted its old schemas.
 
-        Some files of the old table, and the mark of the rename, may be left.
+        The mark of the rename is left, and maybe other files of the old table.
         """
         storage, source, target = self._storage, self._layout(old), self._layout(new)
         return (
@@ -283,7 +282,8 @@ def _refuse_another_kind(storage: Storage, directory: str, database: str) -> Non
     if (sign := sign_of_another_kind(storage, directory)) is not None:
         raise InvalidRequestError(
             f"database {database!r} was not dropped: {storage.uri(directory)} is a table of "
-            f"another format ({sign}). Drop it with the program that created it, or move it away"
+            f"another format ({sign}). Drop this table with the program that created it, or move "
+            "the directory away"
         )
 
 

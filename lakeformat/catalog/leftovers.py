@@ -49,16 +49,16 @@ def checking_sibling(directory: str, identity: str, new_id: Callable[[], str]) -
     """Return a new path ``.checking-<identity>-<unique name>`` beside ``directory``.
 
     A drop renames the directory of the table to this path, and then checks that the directory has
-    the table to drop. ``identity`` is the identity of this table. If it is empty, only the drop
-    that renamed the directory can make this check.
+    the table for which the drop was planned. ``identity`` is the identity of this table. If it is
+    empty, only the drop that renamed the directory can make this check.
     """
     return f"{directory.rpartition('/')[0]}/{_CHECKING}{identity}-{new_id()}"
 
 
 def dropped_path(checking: str) -> str:
-    """Return the path ``.dropped-<unique name>`` for a ``checking_sibling``.
+    """Return the path ``.dropped-<unique name>`` for a path that ``checking_sibling`` returned.
 
-    A drop renames the directory to this path after a check that it has the table to drop.
+    A drop renames the directory to this path after it has checked the table in the directory.
     """
     parent, _, name = checking.rpartition("/")
     return f"{parent}/{_DROPPED}{name.removeprefix(_CHECKING).partition('-')[2]}"
@@ -67,9 +67,9 @@ def dropped_path(checking: str) -> str:
 def remove_dropped(storage: Storage, directory: str) -> list[str]:
     """Delete the hidden directories of interrupted drops in the directory of a database.
 
-    A directory that a drop has not checked yet is checked first. Unless the check proves that it
-    has the table to drop, it is kept, and a log warning names it. Return the names of the deleted
-    directories.
+    A directory that its drop has not checked yet is checked first. It is deleted only if it has the
+    table for which the drop was planned; otherwise it is kept, and a log warning names it. Return
+    the names of the deleted directories.
     """
     names = []
     for info in storage.list(directory):
@@ -86,9 +86,10 @@ def remove_dropped(storage: Storage, directory: str) -> list[str]:
 
 
 def _is_checked(storage: Storage, checking: str) -> bool:
-    """Rename a ``checking_sibling`` to its ``dropped_path``, and return True.
+    """Rename the directory ``checking`` to its ``dropped_path``, and return True.
 
-    Unless a check proves that it has the table to drop, log a warning and return False.
+    This is done only if the directory has the table whose identity is in its name. Otherwise log a
+    warning and return False. If the directory no longer exists, return False without a warning.
     """
     identity = checking.rpartition("/")[2].removeprefix(_CHECKING).partition("-")[0]
     at_once = mover(storage)
@@ -103,9 +104,10 @@ def _is_checked(storage: Storage, checking: str) -> bool:
         return False  # its own drop has renamed it meanwhile
     if storage.directory_exists(checking):
         _log.warning(
-            "The directory %s is kept: a drop that is not finished moved a table there, but it may "
-            "be a new table of the same name. If no drop is running, rename the directory to the "
-            "name of the table, or delete it if you do not need its rows",
+            "A drop that is not finished moved a table to the directory %s. The directory is kept, "
+            "because it may have a new table of the same name instead of the table to drop. If no "
+            "drop is running, rename the directory to the name of the table, or delete the "
+            "directory if you do not need its rows",
             storage.uri(checking),
         )
     return False

@@ -138,7 +138,7 @@ def _require_not_renamed(storage: Storage, root: str, change: str, database: str
     """Raise ``UnsupportedError`` if a base store names another change store than the one beside it.
 
     The store beside it is the directory ``<root>_change_``. A catalog renames tables without their
-    directories, so either store may be the right one.
+    directories, so either of these two change stores may belong to the table.
     """
     from lakeformat.catalog.iceberg.pair_stores import CHANGE_SUFFIX
 

@@ -24,7 +24,7 @@ D = TypeVar("D")
 FILESYSTEM, JDBC = "filesystem", "jdbc"
 _DRIVER_PREFIX, _DEFAULT_PREFIX = "jdbc.", "table-default."
 _TEXT: Kind[str] = Kind("text", str)
-_ONLY_WITH_DATABASE = "needs the jdbc metastore: leave it out, or set metastore to jdbc"
+_ONLY_WITH_DATABASE = "needs the jdbc metastore: leave the option out, or set metastore to jdbc"
 
 
 def _roots(text: str) -> ExternalRoots:
@@ -47,8 +47,8 @@ class CatalogOptions:
         "metastore",
         one_of(FILESYSTEM, JDBC),
         FILESYSTEM,
-        "Place of the list of databases and tables: directories of the warehouse (filesystem), or "
-        "a SQL database (jdbc).",
+        "Keeps the list of databases and tables: `filesystem` as directories of the warehouse, "
+        "`jdbc` in a SQL database.",
     )
     uri = CatalogOption(
         "uri",
@@ -110,8 +110,8 @@ class CatalogOptions:
         EXTERNAL_ROOTS,
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
-        "Directories outside of a table in which files of the table are allowed. Files elsewhere "
-        "are refused, even if a table's metadata names them.",
+        "Directories that may have files of tables, besides the directory of each table. Files "
+        "elsewhere are refused, even if a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:

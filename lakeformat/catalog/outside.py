@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the external paths that schemas name, and checks that they do not overlap with tables."""
+"""Finds the external paths that schemas name, and refuses paths where other tables could have
+files.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +77,9 @@ def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
         f"the external path {address} of table {table!r} {what}: a drop or an orphan removal of "
         "this table could delete files of other tables there. Nothing was changed. Choose a "
         "directory that no other table uses. If the table has this path already, drop the table by "
-        f"hand: from the path delete only its data files (`lake files {table}` lists those of the "
-        "newest snapshot), then delete the directory of the table. In a jdbc catalog, then drop "
-        "the table, to remove its row from the SQL database"
+        f"hand: delete only the data files of this table from the path (`lake files {table}` lists "
+        "those of the newest snapshot), then delete the directory of the table. In a jdbc catalog, "
+        "then drop the table, to remove its row from the SQL database"
     )
 
 

@@ -28,8 +28,8 @@ class CatalogPlaces(ABC):
     """The databases and tables of one warehouse, with the storage and the directory of each."""
 
     table_class = Table
-    """The class of the catalog's tables. Its ``instead`` has advice for each operation that the
-    format lacks.
+    """The class of the catalog's tables. Its attribute ``instead`` has advice for each operation
+    that the format lacks.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ def detach(
     An example: lake detach shop.orders --merge --yes
     """
     catalog = _iceberg_catalog(context, "detach")
-    what = "changes in the lost change store" if abandon_changes else "change store"
+    what = "unmerged changes" if abandon_changes else "change store"
     detach_table = partial(
         catalog.detach_table, table, merge=merge, abandon_changes=abandon_changes
     )

@@ -68,8 +68,9 @@ def create_branch(
         int | None,
         typer.Option(
             metavar="NUMBER",
-            help="Start from this snapshot of main, in an Iceberg table by its id. Default without "
-            "--tag: no rows; in an Iceberg table, the newest snapshot.",
+            help="Start from this snapshot of main; for an Iceberg table, give the snapshot's id. "
+            "Default without --tag: a branch without rows; for an Iceberg table, the newest "
+            "snapshot.",
         ),
     ] = None,
     exist_ok: Annotated[

@@ -42,9 +42,9 @@ __all__ = [
 
 _STRATEGIES = (
     "minor compacts only the files that the table's options select; full compacts more. In a "
-    "Paimon table with a primary key, full compacts every bucket completely; in one without a "
-    "primary key, it merges small files, even if they are few. In Iceberg tables, full also "
-    "compacts groups of only two files, and all files with deletes. In Mixed tables, it is "
+    "Paimon table with a primary key, full compacts every bucket completely; in a Paimon table "
+    "without a primary key, full merges small files, even if they are few. In Iceberg tables, full "
+    "also compacts groups of only two files, and all files with deletes. In Mixed tables, full is "
     "Amoro's full optimizing."
 )
 StrategyOption = Annotated[
@@ -61,8 +61,8 @@ WhereOption = Annotated[
     typer.Option(
         metavar="SQL",
         help="""Only these partitions, such as "dt >= '2024-01-31'". In an Iceberg table the """
-        "condition may name other columns, too, and selects the files that may have matching "
-        "rows. Not for Mixed tables.",
+        "condition may name any column, and selects the files that may have matching rows. Not "
+        "for Mixed tables.",
     ),
 ]
 IdleOption = Annotated[
@@ -104,7 +104,8 @@ MaxCommitsOption = Annotated[
     typer.Option(
         metavar="N",
         help="Iceberg tables: commit groups of files as soon as they are compacted, in up to N "
-        "commits; conflicts can add commits. A group in conflict keeps its old files. Default: all "
+        "commits. If a commit has a conflict, its groups are committed one by one, which can take "
+        "more than N commits. A group that is still in conflict keeps its old files. Default: all "
         "groups in one commit.",
     ),
 ]
@@ -115,7 +116,10 @@ ExecutorOption = Annotated[
 YesOption = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="If another program compacts a table, only warn, and do not ask."
+        "--yes",
+        "-y",
+        help="If another program also compacts a table: print a warning, and compact without "
+        "asking.",
     ),
 ]
 PlanOption = Annotated[

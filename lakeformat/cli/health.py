@@ -132,7 +132,7 @@ def _verdict(report: HealthSummary) -> Iterator[tuple[str, str]]:
         yield "do first", report.first_step
     yield (
         "score",
-        f"{report.score} of 100 points: {parts.small_files} of 40 for small files, "
+        f"{report.score} of 100 points (100 is best): {parts.small_files} of 40 for small files, "
         f"{parts.rows_to_merge} of 40 for rows to merge, {parts.hidden_rows} of 20 for hidden rows"
         + (f", {parts.history} for the history" if parts.history else ""),
     )

@@ -12,7 +12,7 @@ __all__ = ["INSTEAD", "INSTEAD_FOR_MIXED", "advice_for"]
 
 _DAMAGE = (
     "`lake scan TABLE` names the first missing file, and `lake rollback TABLE --snapshot ID` "
-    "returns to a snapshot without it"
+    "restores a snapshot whose files all exist"
 )
 _COPY = (
     "make another table with `lake create-table`, and copy the rows with `lake scan TABLE --output "
@@ -71,9 +71,10 @@ INSTEAD_FOR_MIXED: Final[Mapping[str, str]] = {
     "publish": "readers of Iceberg read each of its stores in place, so nothing needs to be "
     "published",
     "repair-hints": INSTEAD["repair-hints"],
-    "rescale": "`lake set-option TABLE change.file-index.hash-bucket=8` changes the number of "
-    "nodes, and existing files remain valid",
-    "rewrite-file-index": "scans skip files by partitions, nodes and the bounds of columns",
+    "rescale": "`lake set-option TABLE change.file-index.hash-bucket=8` sets the number of hash "
+    "buckets for new changes, and existing files remain valid",
+    "rewrite-file-index": "scans skip files by partitions, hash buckets of keys and the bounds of "
+    "columns",
     "schemas": INSTEAD["schemas"],
     "statistics": _FILES,
     "tag create-due": _EARLIER,

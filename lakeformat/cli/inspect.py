@@ -28,7 +28,8 @@ SnapshotOption = Annotated[
     int | None,
     typer.Option(
         metavar="NUMBER",
-        help="Show this snapshot, in an Iceberg or Mixed table by its id. Default: the newest.",
+        help="Show this snapshot; for an Iceberg or Mixed table, give the snapshot's id. Default: "
+        "the newest.",
     ),
 ]
 TagOption = Annotated[

@@ -120,7 +120,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "options",
-        "Options that are set on the table; of an Iceberg or Mixed table its properties.",
+        "Options that are set on the table, or the properties of an Iceberg or Mixed table.",
         (Shown("key", "option"), Shown("value", "value")),
         nothing="option of its own",
     ),

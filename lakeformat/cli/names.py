@@ -119,8 +119,9 @@ def create_table(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="mixed: add options for a Paimon table with a primary key that both a stream and "
-            "batches write; --option takes precedence. For a Mixed table use --mixed.",
+            help="mixed: add options for a table that both a stream and batches write; only for "
+            "Paimon tables with a primary key. --option takes precedence. For a Mixed table use "
+            "--mixed.",
         ),
     ] = None,
     comment: Annotated[

@@ -43,9 +43,10 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Only files last changed before '2024-01-31 10:00', in UTC, or '2 d' ago. Default: "
-        "one day before the newest commit; without a commit, or with --running-since, one day ago; "
-        "for an Iceberg or Mixed table, three days ago.",
+        help="Only files last changed before '2024-01-31 10:00', in UTC, or '2 d' ago. Default for "
+        "a Paimon table: one day before the newest commit, or one day ago if the table has no "
+        "commit or --running-since is given. Default for an Iceberg or Mixed table: three days "
+        "ago. An earlier --running-since makes the default five minutes before that time.",
     ),
 ]
 RunningSinceOption = Annotated[
@@ -60,8 +61,8 @@ AllowYoungerOption = Annotated[
     bool,
     typer.Option(
         "--allow-younger",
-        help="Accept an --older-than within the last day, or after --running-since. Stop all "
-        "writers first.",
+        help="Accept an --older-than that is less than a day ago, or later than five minutes "
+        "before --running-since. Stop all writers first.",
     ),
 ]
 MaxShareOption = Annotated[

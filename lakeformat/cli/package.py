@@ -85,8 +85,8 @@ def _require_extras(extras: Sequence[str], *, environment: bool) -> None:
     """
     if extras and not environment:
         raise InvalidRequestError(
-            "--extra needs --environment, which packs the extra's packages: add it, or leave out "
-            "--extra"
+            "--extra needs --environment, which packs the extra's packages: add --environment, or "
+            "leave out --extra"
         )
     known = metadata(DISTRIBUTION).get_all("Provides-Extra") or []
     for extra in extras:

@@ -45,9 +45,9 @@ StrategyOption = Annotated[
     str | None,
     typer.Option(
         metavar="STRATEGY",
-        help="The source of a partition's time: values-time, its values; update-time, the time of "
-        "its newest file. Default: the table option 'partition.expiration-strategy' "
-        "(values-time).",
+        help="The source of a partition's time: values-time reads it from the partition's values; "
+        "update-time takes the time of the partition's newest file. Default: the table option "
+        "'partition.expiration-strategy' (values-time).",
     ),
 ]
 PatternOption = Annotated[
@@ -64,7 +64,8 @@ FormatterOption = Annotated[
     typer.Option(
         metavar="TEXT",
         help="Format of the time that --pattern gives, such as 'yyyyMMdd'. Default: the table "
-        "option 'partition.timestamp-formatter', or 'yyyy-MM-dd HH:mm:ss' or 'yyyy-MM-dd'.",
+        "option 'partition.timestamp-formatter'; if it is not set, both 'yyyy-MM-dd HH:mm:ss' and "
+        "'yyyy-MM-dd' are accepted.",
     ),
 ]
 MaxOption = Annotated[

@@ -30,8 +30,8 @@ CheckOption = Annotated[
     bool,
     typer.Option(
         "--check",
-        help="Publish nothing; read the published table with each installed reader of Iceberg, and "
-        "compare the rows.",
+        help="Publish nothing; read the published table with each installed Iceberg reader, and "
+        "compare its rows with those that this program reads from the published files.",
     ),
 ]
 
@@ -48,9 +48,9 @@ def publish(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a Paimon table as Iceberg metadata: the snapshots that are not published yet, such as
-    those of other engines. The table needs the option metadata.iceberg.storage, such as
-    table-location.
+    """Publish a Paimon table as Iceberg metadata. The command publishes the snapshots that are not
+    published yet, such as snapshots of other engines. The table needs the option
+    metadata.iceberg.storage, with a value such as table-location.
 
     Commits of this program publish without this command, unless the option iceberg.publish-mode is
     async.

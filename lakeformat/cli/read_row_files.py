@@ -59,8 +59,8 @@ def _naming_messages(path: str) -> Iterator[None]:
         with suppress(OSError):
             if (form := message_format_at(path)) is not None:
                 reason.args = (
-                    f"{sentence(reason)} {path} holds change messages, not rows: the job 'ingest' "
-                    f'applies them with the key "format": "{form}"',
+                    f"{sentence(reason)} {path} holds change messages, not rows: to apply them, "
+                    f'run the job \'ingest\' with "format": "{form}"',
                 )
         raise
 

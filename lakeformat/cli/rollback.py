@@ -34,7 +34,8 @@ def rollback(
     snapshot: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", help="Restore this snapshot, in an Iceberg table by its id."
+            metavar="NUMBER",
+            help="Restore this snapshot: its number, or in an Iceberg table its id.",
         ),
     ] = None,
     tag: Annotated[

@@ -30,15 +30,16 @@ ReadSnapshotOption = Annotated[
     typer.Option(
         metavar="POSITION",
         help="Search the rows in this snapshot, such as 7, and skip rows whose key other commits "
-        "have changed since. Needs --conflict transaction-order. Only for Paimon tables with a "
-        "primary key.",
+        "have changed since. Needs transaction-order: see --conflict. Only for Paimon tables with "
+        "a primary key.",
     ),
 ]
 ConflictOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="Pass transaction-order together with --read-snapshot. Default: the table option "
+        help="In a Paimon table, transaction-order needs --read-snapshot, and skips rows whose key "
+        "other commits have changed since that snapshot. Default: the table option "
         "write.conflict. A Mixed table always uses transaction-order. Not for Iceberg tables.",
     ),
 ]

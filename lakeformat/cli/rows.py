@@ -80,7 +80,8 @@ def scan(
     snapshot: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER", help="Rows of this snapshot; in an Iceberg or Mixed table its id."
+            metavar="NUMBER",
+            help="Rows of this snapshot: its number, or in an Iceberg or Mixed table its id.",
         ),
     ] = None,
     tag: Annotated[
@@ -105,7 +106,8 @@ def scan(
         bool,
         typer.Option(
             "--newest",
-            help="The newest rows, even if the table options scan.* choose an older snapshot.",
+            help="Rows of the newest snapshot, even if the table options scan.* choose an older "
+            "one.",
         ),
     ] = False,
     limit: LimitOption = None,
@@ -143,8 +145,9 @@ def changes(
             metavar="SNAPSHOT",
             help="Start after this snapshot: its number (in an Iceberg or Mixed table its id), a "
             "tag, a branch of an Iceberg table, a position such as main/8 (in a Mixed table "
-            "main/8.11), or a time in UTC such as 2024-01-31T10:00. The name of a tag, or of "
-            "such a branch, takes precedence. 0 means before the first snapshot.",
+            "main/8.11), or a time in UTC such as 2024-01-31T10:00. If a tag or such a branch has "
+            "a name that looks like a number or a time, the tag or branch is used. 0 means before "
+            "the first snapshot.",
         ),
     ],
     upto: Annotated[
@@ -158,12 +161,12 @@ def changes(
         str,
         typer.Option(
             metavar="MODE",
-            help="delta: rows as they were written; changelog: rows of the changelog, in Iceberg "
-            "and Mixed tables the changes of each commit; diff: difference of the two snapshots; "
-            "auto: diff between two tags (in Iceberg tables also branches), else changelog, or "
-            "delta if a Paimon table has no changelog. Iceberg tables have appends instead of "
-            "delta: the rows of commits that only add rows. Mixed tables have only auto and "
-            "changelog.",
+            help="delta: rows as they were written. changelog: rows of the changelog; in Iceberg "
+            "and Mixed tables, the changes of each commit. diff: difference of the two snapshots. "
+            "auto: diff if both ends are tags (in Iceberg tables, tags or branches); otherwise "
+            "changelog, or delta if a Paimon table has no changelog. Iceberg tables have no delta; "
+            "they have appends: the rows of commits that only add rows. Mixed tables have only "
+            "auto and changelog.",
         ),
     ] = "auto",
     columns: ColumnsOption = None,

@@ -46,11 +46,11 @@ def _opened(path: Path) -> TextIO:
         return path.open("a", encoding="utf-8")
     except OSError as reason:
         todo = (
-            f"create the directory {path.parent} first"
+            f"Create the directory {path.parent} first"
             if not path.parent.is_dir()
-            else "name a file that can be written"
+            else "Name a file that can be written"
         )
         raise LakeError(
-            f"--save {path}: {reason.strerror}. Nothing was done: {todo}, then run the command "
-            "again"
+            f"--save {path} cannot be written: {reason.strerror}. Nothing was done. {todo}, then "
+            "run the command again"
         ) from None

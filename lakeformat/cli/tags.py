@@ -56,8 +56,8 @@ ForceOption = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Paimon tables: continue even if other engines need the tag to keep files of a branch "
-        "or of an earlier rollback.",
+        help="Paimon tables: continue even if the tag is in use. The expiry of other engines may "
+        "then delete files of a branch, or files that a rollback restored.",
     ),
 ]
 
@@ -217,8 +217,8 @@ def expire_tags(
         str | None,
         typer.Option(
             metavar="TIME|AGE",
-            help="Also all tags created before '2024-01-31 10:00', in UTC, or '7 d' ago; in an "
-            "Iceberg table, tags of snapshots committed before that time.",
+            help="Also delete tags created before '2024-01-31 10:00', in UTC, or more than '7 d' "
+            "ago; in an Iceberg table, tags of snapshots committed before that time.",
         ),
     ] = None,
     dry_run: DryRun = False,

@@ -46,8 +46,17 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="WAREHOUSE",
-        help="Path or URI of the warehouse for the copy, with the metastore 'filesystem' ('path' "
-        "for a Mixed table). Default: the same warehouse.",
+        help="Path or URI of the warehouse for the copy. It is opened with the metastore "
+        "'filesystem', or with 'path' for a Mixed table. Default: the same warehouse.",
+    ),
+]
+DatabaseToOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="WAREHOUSE",
+        help="Path or URI of the warehouse for the copy. It is opened with the metastore "
+        "'filesystem'. Default: the same warehouse.",
     ),
 ]
 KeyValueOption = Annotated[
@@ -96,9 +105,10 @@ def migrate(
         bool,
         typer.Option(
             "--copy",
-            help="Copy all files. Default: use files in place; the table then owns them. To use "
-            "files in place, write `lake --external-root DIRECTORY migrate`, and pass "
-            "--external-root also to all later commands on the table.",
+            help="Copy all files into the table. Default: use files in place if possible; the "
+            "table then owns them. Files in place need the option --external-root: write `lake "
+            "--external-root DIRECTORY migrate`, and pass this option also to all later commands "
+            "on the table.",
         ),
     ] = False,
     dry_run: DryRun = False,
@@ -142,7 +152,8 @@ def clone(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="Copy this snapshot; of a Mixed table its id, or a position such as main/8.11.",
+            help="Copy this snapshot: its number, or for a Mixed table its id or a position such "
+            "as main/8.11.",
         ),
     ] = None,
     tag: Annotated[
@@ -188,7 +199,7 @@ def clone_database(
     database: Annotated[
         str, typer.Argument(metavar="DATABASE", help="The name of the database to copy.")
     ],
-    to: ToOption = None,
+    to: DatabaseToOption = None,
     new: Annotated[
         str | None,
         typer.Option(
@@ -201,14 +212,17 @@ def clone_database(
     including: Annotated[
         str,
         typer.Option(
-            metavar="REGEX", help="Only tables whose whole name, without the database, matches."
+            metavar="REGEX",
+            help="Copy only tables whose whole name, without the database, matches this "
+            "expression.",
         ),
     ] = ".*",
     excluding: Annotated[
         str | None,
         typer.Option(
             metavar="REGEX",
-            help="Leave out tables whose whole name, without the database, matches.",
+            help="Leave out tables whose whole name, without the database, matches this "
+            "expression.",
         ),
     ] = None,
     full: FullOption = False,

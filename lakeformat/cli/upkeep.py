@@ -126,7 +126,8 @@ def analyze(
         rows = [{"name": name, **found} for name, found in members.items()]
         print_rows(_COLUMNS, _by_column(rows, _COLUMNS), empty="no column")
     if report.skipped:
-        typer.echo(f"skipped, their type has no statistics: {', '.join(report.skipped)}")
+        skipped = ", ".join(report.skipped)
+        typer.echo(f"skipped columns, because their types have no statistics: {skipped}")
     typer.echo(report.reason)
 
 
@@ -171,9 +172,8 @@ def compact_deletes(
     found: Any = named_table_of_any_format(context, table)
     if "compact_deletes" not in found.operations:
         raise UnsupportedError(
-            f"{found.location} is {found.kind}, and only Iceberg tables have a compaction of "
-            f"delete files alone: run `lake compact {shlex.quote(table)}`, which also compacts "
-            "data files"
+            f"{found.location} is {found.kind}, but `lake compact-deletes` works only on Iceberg "
+            f"tables: run `lake compact {shlex.quote(table)}`, which also compacts data files"
         )
     with progress_line("merging delete files"):
         report = found.compact_deletes(convert_equality=convert_equality, dry_run=dry_run)

@@ -120,8 +120,8 @@ class ByteCursor:
         if value not in supported:
             known = " or ".join(map(str, supported))
             raise self.error(
-                f"its format version is {value}, but this library reads {known}; if a newer "
-                "version wrote it, upgrade this library"
+                f"its format version is {value}, but this library reads {known}; if that "
+                "format is newer, upgrade this library"
             )
         return value
 

@@ -56,7 +56,7 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
         raise InvalidRequestError(
             f"column {name!r}{f' of the row {key}' if key else ''} is {array[place]}: it exceeds "
             f"{array.type} and does not fit into the 32 bits that a Parquet file has for this "
-            "type; give the column more than nine digits, or set 'file.format' to avro"
+            "type; give the column a precision above 9, or set 'file.format' to avro"
         )
 
 

@@ -161,7 +161,7 @@ def _variant(array: pa.Array, data_type: AtomicType, wanted: pa.DataType) -> pa.
         )
     if sorted(parts) != ["metadata", "value"]:
         raise PhysicalTypeError(
-            f"a VARIANT has the parts {', '.join(parts)} instead of metadata, value"
+            f"a VARIANT has the parts {', '.join(parts)} instead of metadata and value"
         )
     children = dict(zip(parts, struct_children(array), strict=True))
     # Below a null, any value is possible. The parts of a VARIANT themselves are never null.

@@ -22,6 +22,6 @@ def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
     if missing:
         more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
         raise MissingColumnError(
-            f"it lacks the column {missing[0]!r} of the schema in the manifest; its columns are "
-            f"{', '.join(map(repr, there[:_SHOWN]))}{more}"
+            f"it lacks the column {missing[0]!r} of the schema that its manifest names; its "
+            f"columns are {', '.join(map(repr, there[:_SHOWN]))}{more}"
         )

@@ -130,8 +130,8 @@ def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
         raise cursor.error(f"a deletion vector cannot start with {magic.hex()}")
     if cursor.position != cursor.end:
         raise cursor.error(
-            f"{counted(cursor.end - cursor.position, 'byte')} after the {form.value} vector "
-            "cannot belong to it"
+            f"the {form.value} deletion vector has {counted(cursor.end - cursor.position, 'byte')} "
+            "more than its bitmaps need"
         )
     try:
         return DeletionVector.of(BitMap64.deserialize(content)), announced
@@ -194,7 +194,7 @@ def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
         key = cursor.little_uint32()
         if not previous < key <= _LAST_KEY:
             raise cursor.error(
-                f"high word {key} follows {previous}, but high words must ascend, to at most "
+                f"high word {key} follows {previous}, but high words must ascend and be at most "
                 f"{_LAST_KEY}"
             )
         previous = key

@@ -180,9 +180,9 @@ def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> 
         if wap_id is not None and wap_id in (each.summary.get(_WAP), _published(each.summary)):
             raise InvalidRequestError(
                 f"the wap.id {wap_id!r} of snapshot {number} was published before by snapshot "
-                f"{each.snapshot_id} of {handle.uri}, so its rows may be in the table already: "
-                "compare the rows of both snapshots. If they differ, write the rows of "
-                f"{number} with another wap.id"
+                f"{each.snapshot_id} of {handle.uri}, so the rows of snapshot {number} may be in "
+                "the table already: compare the rows of both snapshots. If they differ, write the "
+                f"rows of snapshot {number} with another wap.id"
             )
     return None
 

@@ -75,8 +75,9 @@ def refuse_data_in_tables(
         if table is not None:
             raise InvalidRequestError(
                 f"the property {name!r} of {places.uri} names {location}, but {table} is the "
-                "directory of another table, whose orphan removal would delete the files. Nothing "
-                "was changed: choose a directory that no other table uses"
+                "directory of another table. Orphan removal of that other table would delete the "
+                "data files that this table writes there. Nothing was changed: choose a directory "
+                "that no other table uses"
             )
 
 

@@ -101,8 +101,8 @@ class FilePlaces:
         except NotFoundError:
             raise CorruptTableError(
                 f"{self.uri} names the file {address}, which does not exist: if the table was "
-                "dropped and created again, open it again; if another program expired its "
-                "snapshot, read a newer one; otherwise restore the file from a backup"
+                "dropped and created again, open the table again; if another program expired the "
+                "snapshot, read a newer snapshot; otherwise restore the file from a backup"
             ) from None
 
 

@@ -25,7 +25,7 @@ REFUSED_ARGUMENTS: Final[RefusedArguments] = {
     },
     "delete": _OF_PAIMON,
     "expire_snapshots": {
-        "retain_max": "pass retain_min and older_than, which decide together",
+        "retain_max": "pass retain_min and older_than, which together select the snapshots",
         "limit": "leave it out, because one commit expires all snapshots that are due",
     },
     "remove_orphans": {

@@ -179,9 +179,9 @@ def _report(
     if is_repeated and branch != MAIN_BRANCH:
         them = "it" if len(newer) == 1 else "them"
         reason = (
-            f"branch {branch!r} was at {shown} after the first attempt of this rollback began; "
-            f"{left} kept, because later commits made {them}. To roll back again, use a new "
-            "CommitId"
+            f"branch {branch!r} was at {shown} after the first attempt of this rollback began, so "
+            f"this attempt changes nothing; {left} kept, because later commits made {them}. To "
+            "roll back again, use a new CommitId"
         )
     elif is_repeated:
         reason = (

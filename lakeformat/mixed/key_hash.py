@@ -71,10 +71,10 @@ def _hash_of(field: Field) -> _Hash:
     instead = _INSTEAD.get(shown, "STRING")
     raise UnsupportedError(
         f"the key column {field.name!r} has the type {shown}, for which Amoro defines no hash. "
-        "Create a table with another primary_key, of numbers, texts, bytes, dates or times, or "
-        f"with this column as ({field.name!r}, {instead!r}). If the table exists already, its rows "
-        "can be read: convert the key column of table.scan().to_arrow(), and write the rows to "
-        "the new table"
+        "Create a table whose primary_key has only columns of numbers, texts, bytes, dates or "
+        f"times, or declare this column as ({field.name!r}, {instead!r}). If the table exists "
+        "already, its rows can be read: convert the key column of table.scan().to_arrow(), and "
+        "write the rows to the new table"
     )
 
 

@@ -155,7 +155,7 @@ class _Found:
         places = [partition_path(schema, names[partitions[n]]) for n in (other, again)]
         raise CorruptTableError(
             f"{self._handle.uri} has two rows with one key, in {places[0]} and in {places[1]}: "
-            "probably two writers added it at the same time. Nothing was written. Find the key "
-            f"with table.check(unique={[list(schema.primary_keys)]}), and roll the table back to "
-            "the last snapshot that has only one of these two rows"
+            "probably two writers added the key at the same time. Nothing was written. Find the "
+            f"key with table.check(unique={[list(schema.primary_keys)]}), and roll the table back "
+            "to the last snapshot that has only one of these two rows"
         )

@@ -263,9 +263,10 @@ def require_no_chain(handle: TableHandle) -> None:
 def _require_no_link(handle: TableHandle) -> None:
     if _chain_branches(handle.options.to_dict()):
         raise UnsupportedError(
-            f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
-            f"({CHAIN_TABLE!r}): its delete markers and partitions decide which rows of the other "
-            "branch the chain table has. Change it with Spark or Flink. Nothing was written"
+            f"branch {handle.layout.branch!r} of {handle.uri} is one of the two branches that a "
+            f"chain table ({CHAIN_TABLE!r}) merges. The partitions and delete markers of this "
+            "branch decide which rows of the other branch belong to the chain table. Change this "
+            "branch with Spark or Flink. Nothing was written"
         )
 
 

@@ -160,8 +160,8 @@ def _value(value: Any, field: DataField, schema: TableSchema) -> pa.Array:
         raise InvalidRequestError(f"{wrong}: {reason}") from None
     if text is not None and not is_exact(text, found, field.type):
         raise InvalidRequestError(
-            f"{wrong}: its type {type_to_json(field.type)} changes it to {found[0].as_py()!r}; "
-            "give the exact value"
+            f"{wrong}: converted to the column's type {type_to_json(field.type)}, it becomes "
+            f"{found[0].as_py()!r}; give the exact value"
         )
     return found
 

@@ -88,10 +88,11 @@ def _lag(handle: TableHandle, head: Snapshot, targets: Targets | None) -> Reader
             shown.snapshot_id,
             advice,
         )
-    newest_is = f"{'another snapshot ' if shown.snapshot_id == head.id else ''}{head.id}"
+    is_same = shown.snapshot_id == head.id
+    newest_is = "another snapshot with this number" if is_same else f"snapshot {head.id}"
     return ReadersLag(
         f"the Iceberg metadata shows snapshot {shown.snapshot_id}, which a rollback "
-        f"removed from the table: the newest is {newest_is}"
+        f"removed from the table; the newest is now {newest_is}"
     )
 
 

@@ -165,8 +165,9 @@ class PublishedVersions:
             is_created = create_once(self.storage, path, encode_metadata(metadata))
         except CommitOutcomeUnknownError:
             raise CommitOutcomeUnknownError(
-                f"the storage did not confirm {self.storage.uri(path)}, so the snapshot may be "
-                "published or not: publish again, which publishes no snapshot twice"
+                f"the storage did not confirm that it created {self.storage.uri(path)}, so the "
+                "snapshot may or may not be published. Publish again: this publishes no snapshot "
+                "twice"
             ) from None
         if not is_created:
             return None
@@ -242,8 +243,9 @@ class PublishedVersions:
         ids = [(each.snapshot_id, each.sequence_number) for each in metadata.snapshots]
         if version_of(path) is None or not ids or any(one != other for one, other in ids):
             raise InvalidRequestError(
-                f"{self.storage.uri(path)} was not published for this table: its name or its "
-                "snapshots do not match. Move the directory 'metadata' away, then publish again"
+                f"{self.storage.uri(path)} was not published for this table: a published file "
+                "is named v<number>.metadata.json, and its snapshots have ids that equal their "
+                "sequence numbers. Move the directory 'metadata' away, then publish again"
             )
         return LoadedMetadata(self.places, metadata, path)
 

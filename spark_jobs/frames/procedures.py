@@ -167,7 +167,7 @@ def _expire_partitions(
 
 def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
     """Delete the tags whose lifetime has ended; with ``older_than`` also tags created before that
-    time. Tags at which a branch began and tags that a rollback still needs are kept.
+    time. Keep tags at which a branch began, and tags that protect files restored by a rollback.
     """
     return table.tags.expire(older_than=older_than)
 
@@ -239,8 +239,8 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
     """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
-    oldest such tags beyond ``tag.num-retained-max``. If ``tag.automatic-creation`` is ``batch``,
-    all tags count and may be deleted. Tags that a branch or a rollback needs are kept.
+    oldest such tags beyond ``tag.num-retained-max``, except tags at which a branch began. If the
+    option is ``batch``, all tags count and may be deleted, except ``rollback-to-as-latest-…``.
     """
     return table.tags.create_due()
 

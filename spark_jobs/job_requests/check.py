@@ -38,7 +38,7 @@ _CHECKS = (
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(TableRequest):
     """Check staged rows before they are published, or the published rows of the table. Give at
-    least one check. A null fails only the check ``not_null``.
+    least one check. Except for ``not_null``, checks ignore nulls, as in SQL.
     """
 
     staged: Sequence[str] | None = None

@@ -14,7 +14,9 @@ __all__ = ["StagedCommitRequest"]
 
 @dataclass(frozen=True, kw_only=True)
 class StagedCommitRequest(CommitRequest):
-    """Publish staged results of a Paimon or Iceberg table in one snapshot, once."""
+    """Publish staged results of a Paimon or Iceberg table in one snapshot. A retry does not publish
+    them again.
+    """
 
     staged: Sequence[str]
     """Addresses of staged results. The job ``ingest`` returns an address as ``staged`` in its

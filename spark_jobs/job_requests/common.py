@@ -47,11 +47,11 @@ class JobRequest:
     their values.
     """
     engine: Engine = "python"
-    """With ``python`` one process does all work. With ``spark`` Spark's tasks read and write the
-    rows of ``ingest``, ``check``, ``rescale``, ``maintain``, ``compact``, ``compact_database`` and
-    ``changelog``. For ``remove_orphans`` of a Paimon table, the tasks read the manifests and
-    directories; for other tables this job refuses ``spark``. In all other jobs, such as ``delete``,
-    one process does the work with either engine.
+    """With ``python`` one process does all work. With ``spark`` the tasks of Spark read and write
+    the rows of ``ingest``, ``check``, ``rescale``, ``maintain``, ``compact``, ``compact_database``
+    and ``changelog``. For ``remove_orphans`` of a Paimon table, the tasks read the manifests and
+    directories; for other tables ``remove_orphans`` refuses ``spark``. In all other jobs, such as
+    ``delete``, one process does the work with either engine.
     """
 
     def __post_init__(self) -> None:
@@ -100,9 +100,9 @@ class CommitKeys:
     key such a retry publishes, although an earlier attempt may have published already.
     """
     commit_first_try_head: str | None = None
-    """With ``commit_first_try_millis``: the identity of the newest snapshot when the first attempt
-    began, ``table.position().identity``. While this snapshot exists, a retry does not
-    fail because of expired snapshots.
+    """With ``commit_first_try_millis``: the identity of the snapshot that was the newest when the
+    first attempt began. Read it at that time from ``table.position().identity``. While this
+    snapshot exists, a retry does not fail because of expired snapshots.
     """
     commit_replaces: int | None = None
     """For ``ingest`` and ``commit`` on Paimon and Iceberg tables: the number of the snapshot (in an

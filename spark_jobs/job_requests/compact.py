@@ -43,8 +43,9 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """
 
     where: str | None = None
-    """A SQL condition on partition columns. For an Iceberg table on any columns: only files that
-    may have such rows are compacted, each as a whole.
+    """A SQL condition on partition columns. For an Iceberg table, the condition may use any
+    columns. The job then skips files that cannot have matching rows. Each compacted file is
+    rewritten with all its rows.
     """
     partitions: Partitions | None = None
     """Partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such objects. An empty
@@ -52,14 +53,15 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     partition columns without a transform.
     """
     strategy: Strategy = "full"
-    """In a Paimon table ``full`` compacts every bucket completely; without a primary key it merges
-    small files, even a few, but may keep large files. ``minor`` compacts only the files that the
-    options of the table select. In an Iceberg table ``minor`` takes the files that are
-    [due](iceberg-compaction.md#files-that-are-due), ``full`` also two or more small files of a
-    partition, and every file with deletes. In a Mixed table ``minor`` takes the partitions that are
-    [due](mixed-optimizing.md#when-an-optimizing-is-due), ``full`` those with changes, deletes or
-    too many small files. Only for Iceberg tables: ``sort`` and ``zorder`` compact the same files as
-    ``minor``, and sort the rows of the new files.
+    """In a Paimon table with a primary key, ``full`` compacts every bucket completely. Without a
+    primary key, ``full`` merges small files, even if there are only a few, but may keep large
+    files. ``minor`` compacts only the files that the options of the table select. In an Iceberg
+    table, ``minor`` compacts the files that are [due](iceberg-compaction.md#files-that-are-due).
+    ``full`` also compacts every file with deletes, and the small files of a partition if there are
+    at least two. In a Mixed table, ``minor`` compacts the partitions that are
+    [due](mixed-optimizing.md#when-an-optimizing-is-due), and ``full`` all partitions with changes,
+    deletes or too many small files. Only for Iceberg tables: ``sort`` and ``zorder`` compact the
+    same files as ``minor``, and sort the rows of the new files.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this; these are compacted as with the
@@ -69,10 +71,10 @@ class CompactRequest(CommitRequest, PartitionsRequest):
     """Only these buckets of each partition. Only for Paimon tables."""
     order_by: ColumnNames | None = None
     """Columns by which to sort the rows. Strategy ``full`` sorts all rows of the chosen partitions;
-    a Paimon table must have no primary key. Strategy ``sort`` sorts by these columns, by default by
-    the sort order of the table. Strategy ``zorder`` needs columns here. Strategy ``minor`` does not
-    sort, and refuses this key. In an Iceberg table an item may also be a term such as
-    ``day(ts) desc nulls last``, but not for a Z-order.
+    Paimon tables with a primary key refuse this key. Strategy ``sort`` sorts by these columns or,
+    without this key, by the sort order of the table. Strategy ``zorder`` needs this key. Strategy
+    ``minor`` does not sort, and refuses this key. In an Iceberg table an item may also be a term
+    such as ``day(ts) desc nulls last``, but not for a Z-order.
     """
     order_strategy: OrderStrategy | None = None
     """The way to sort by the columns ``order_by`` with strategy ``full``. ``order`` sorts by the
@@ -123,8 +125,9 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     strategy: Literal["full", "minor"] = "full"
     """As in the job ``compact``."""
     where: str | None = None
-    """A SQL condition on partition columns, of Iceberg tables on any columns, as in the job
-    ``compact``. With this key, Mixed tables are skipped, and tables without these columns fail.
+    """A SQL condition, as in the job ``compact``: on partition columns or, for Iceberg tables, on
+    any columns. A table without the columns of the condition fails. Mixed tables are skipped if
+    this key is given.
     """
     idle: Duration | None = None
     """Only partitions whose newest file is older than this; these are compacted as with the
@@ -147,8 +150,8 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
 class ChangelogRequest(CommitRequest, PartitionsRequest):
     """Compact a Paimon table so that its changelog gets the missing changes. The table option
     ``changelog-producer`` must be ``lookup`` or ``full-compaction``. With ``lookup`` the job
-    compacts with the strategy ``minor``, with ``full-compaction`` every bucket with new rows
-    completely.
+    compacts with the strategy ``minor``. With ``full-compaction`` it completely compacts every
+    bucket that has new rows.
     """
 
     idle: Duration | None = None

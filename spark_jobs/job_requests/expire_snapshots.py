@@ -30,10 +30,10 @@ class ExpireSnapshotsRequest(TableRequest):
     """
     older_than: PastTime | None = None
     """Delete snapshots older than this, except the newest ``retain_min``. The age of a Paimon
-    snapshot counts from the commit of the next snapshot, in Iceberg and Mixed tables from its own
-    commit. Default: the table option ``snapshot.time-retained``; of an Iceberg table
-    ``history.expire.max-snapshot-age-ms``; of a Mixed table ``snapshot.keep.duration``, and for its
-    change store ``change.data.ttl.minutes``.
+    snapshot is the time since the commit of the next snapshot. In Iceberg and Mixed tables, the age
+    of a snapshot is the time since its own commit. Default: the table option
+    ``snapshot.time-retained``; of an Iceberg table ``history.expire.max-snapshot-age-ms``; of a
+    Mixed table ``snapshot.keep.duration``, and for its change store ``change.data.ttl.minutes``.
     """
     limit: Numbered | None = None
     """Delete at most this many snapshots. Default: the table option ``snapshot.expire.limit``.

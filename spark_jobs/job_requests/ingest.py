@@ -164,9 +164,9 @@ class IngestRequest(BatchRequest):
     """
     ingested_in: str | None = None
     """With ``ingested_by``: a name of the run. Set it if several jobs with different commit users,
-    such as the map indexes of an Airflow task, divide the files of a run. A job skips only files of
-    other runs. If a repeat divides the files differently, repeat all jobs of the run: otherwise
-    rows can be in the table twice. A warning then names the files. Default: the commit user.
+    such as the map indexes of an Airflow task, divide the files of a run. A job skips only files
+    that other runs have ingested. If the division changes, repeat all jobs of the run: otherwise
+    rows can be in the table twice, and a warning names their files. Default: the commit user.
     """
     files_per_batch: Numbered | None = None
     """With ``checkpoint``: the most files in one commit. Default: all new files."""
@@ -175,8 +175,8 @@ class IngestRequest(BatchRequest):
     at this interval, until the process ends.
     """
     columns: ColumnSources | None = None
-    """For files and SQL tables: columns of the table that have another name in the source, each
-    with that name: ``{"amount": "Amount (EUR)"}``.
+    """For files and SQL tables: the columns of the table that have another name in the source. Map
+    each of them to its name in the source: ``{"amount": "Amount (EUR)"}``.
     """
     casts: ColumnCasts | None = None
     """For files and SQL tables: columns of the table whose values are cast, as in SQL, before they
@@ -187,10 +187,10 @@ class IngestRequest(BatchRequest):
     rows, ``table`` all rows of the table, even if the source has no rows. Default: add the rows.
     """
     upsert_by: KeyColumns | None = None
-    """For Iceberg and Mixed tables: the key columns (for a Mixed table its key). New rows replace
-    the stored rows with the same key, in one commit. An Iceberg table refuses two new rows with
-    the same key. Change messages may repeat a key, and need ``upsert_by`` only if the table has no
-    identifier fields.
+    """For Iceberg and Mixed tables: the key columns; in a Mixed table, those of its primary key.
+    New rows replace the stored rows with the same key, in one commit. An Iceberg table refuses two
+    new rows with the same key. Change messages may repeat a key. They need ``upsert_by`` only for
+    an Iceberg table without identifier fields.
     """
     on_schema_change: OnSchemaChange = "fail"
     """For files and SQL tables whose columns differ from the table's: ``fail`` refuses new columns
@@ -208,8 +208,8 @@ class IngestRequest(BatchRequest):
     table_options: TableOptionTexts | None = None
     """With ``create``: the options of the table, such as ``{"bucket": "4"}``."""
     dry_run: bool = False
-    """Only show the files, the columns of a new table, and the changes of an existing table that
-    ``on_schema_change`` allows. Values are not checked.
+    """Only show the files, the columns of a new table, and the changes that ``on_schema_change``
+    allows to the columns of an existing table. Values are not checked.
     """
     stage: bool = False
     """Only write data files. To publish them, pass the address ``staged`` of the result to the job

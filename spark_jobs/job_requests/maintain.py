@@ -34,8 +34,8 @@ class MaintainRequest(JobRequest):
     """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
     """Delete [consumers](expiry.md#consumers) without progress since this time, or for this long.
-    With or without this key, the table option ``consumer.expiration-time`` of a Paimon table
-    deletes consumers.
+    In a Paimon table, the option ``consumer.expiration-time`` also deletes consumers, even without
+    this key.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """``degraded``: fail, with the remaining problems, if the [verdict](health.md) after the work

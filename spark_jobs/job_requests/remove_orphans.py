@@ -33,7 +33,7 @@ class RemoveOrphansRequest(TableRequest):
     """
     max_share: Share = 0.5
     """Refuse to delete more than 100 files if they are more than this share of the table's files or
-    bytes. If the table has no snapshot, only 1 permits a deletion.
+    bytes. In a table without a snapshot, the job deletes files only if ``max_share`` is 1.
     """
     external_paths: bool = False
     """Also delete orphans in the external paths of the table; no other table may use these paths.

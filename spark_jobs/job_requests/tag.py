@@ -62,9 +62,9 @@ class TagRequest(TableRequest):
     """``delete``: ignore a tag that does not exist."""
     force: bool = False
     """``delete``, ``replace``: also accept a tag at which a branch began, and a tag
-    ``rollback-to-as-latest-…``, which protects files that a rollback restored. If the table has
-    more than 100 snapshots and changelogs in total, a tag ``rollback-to-as-latest-…`` that
-    still protects files is refused even with ``force``. For an Iceberg table the key has no effect.
+    ``rollback-to-as-latest-…``. The latter protects files that a rollback restored. Even with
+    ``force``, such a tag is refused if it still protects files and the table has more than 100
+    snapshots and changelogs together. For an Iceberg table the key has no effect.
     """
     dry_run: bool = False
     """``delete``: only report what would be deleted."""

@@ -46,8 +46,9 @@ OPTIONS = (
     SourceOption(
         "warehouse",
         (*Use,),
-        "The warehouse. Default: that of `spark_jobs.session` or `register`. Any other warehouse "
-        "is opened without catalog options.",
+        "The warehouse. Default: the warehouse passed to `spark_jobs.session` or `register`. The "
+        "catalog options passed there apply only to this warehouse: any other warehouse is opened "
+        "without catalog options.",
     ),
     SourceOption(
         "columns",
@@ -117,11 +118,12 @@ OPTIONS = (
     SourceOption(
         "scan.mode",
         (Use.STREAM_READ,),
-        "The start of a stream. All rows of a snapshot, then later changes: `latest-full` "
-        "(default; the newest snapshot), `compacted-full` (the newest compaction, or the newest "
-        "snapshot if there is none), `from-snapshot-full` (`scan.snapshot-id`). Only changes: "
-        "`latest` (from the next snapshot on), `from-snapshot` (from `scan.snapshot-id` on, "
-        "including it), `from-timestamp` (from `scan.timestamp` or `scan.timestamp-millis` on).",
+        "The start of a stream. Three modes read all rows of a snapshot, then later changes: "
+        "`latest-full` (default; the newest snapshot), `compacted-full` (the newest compaction, or "
+        "the newest snapshot if there is none) and `from-snapshot-full` (the snapshot "
+        "`scan.snapshot-id`). Three modes read only changes: `latest` (from the next snapshot on), "
+        "`from-snapshot` (from `scan.snapshot-id` on, including it) and `from-timestamp` (from "
+        "`scan.timestamp` or `scan.timestamp-millis` on).",
     ),
     SourceOption(
         "consumer-id",

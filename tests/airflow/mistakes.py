@@ -446,7 +446,7 @@ MISTAKES = [
         "a source of unknown format",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/a.xlsx")',
-        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, or in one of these and then .gz, .bz2, .zst (.csv.gz), or give the format",
+        "InvalidRequestError: the format of 'HERE/in/a.xlsx' is unknown: use a name that ends in .parquet, .csv, .json, .jsonl, .ndjson, or give the format. The name of a compressed file may have one more ending, one of .gz, .bz2, .zst, as in .csv.gz",
     ),
     Mistake(
         "a source on the web",
@@ -1384,7 +1384,7 @@ MISTAKES = [
         "a delete with a position alone",
         "run",
         'LakeDeleteOperator(task_id="t", table="shop.orders", where="id = 1", read_snapshot="main/1")',
-        "InvalidRequestError: read_snapshot needs conflict='transaction-order' on file://HERE/warehouse/shop.db/orders: without it, rows are changed as they are in the newest snapshot. Nothing was changed; pass both arguments, or leave out read_snapshot",
+        "InvalidRequestError: read_snapshot needs conflict='transaction-order' on file://HERE/warehouse/shop.db/orders: without it, the call finds and changes the rows of the newest snapshot. Nothing was changed; pass both arguments, or leave out read_snapshot",
     ),
     Mistake(
         "a delete in optimistic order",
@@ -1402,7 +1402,7 @@ MISTAKES = [
         "rows of a batch in a table without a key",
         "run",
         'LakeDeleteOperator(task_id="t", table="shop.plain", where="id = 1", read_snapshot="main/1", conflict="transaction-order")',
-        "UnsupportedError: file://HERE/warehouse/shop.db/plain cannot be written with conflict='transaction-order': the table has no primary key, so a row of the batch and a newer row cannot be recognised as the same: leave out read_snapshot and conflict, so that rows are changed as they are in the newest snapshot. Nothing was written",
+        "UnsupportedError: file://HERE/warehouse/shop.db/plain cannot be written with conflict='transaction-order': the table has no primary key, so a row of the batch and a newer row cannot be recognised as the same: leave out read_snapshot and conflict, so that the call finds and changes the rows of the newest snapshot. Nothing was written",
     ),
     Mistake(
         "a rollback to two states",

@@ -455,4 +455,4 @@ def test_another_program_that_compacts_is_a_warning_in_the_log_of_the_task(
     [warning] = [line for line in said.splitlines() if "another program compacts" in line]
     assert "warning" in warning.lower()
     assert "commit user 'flink', last in snapshot 3" in warning
-    assert "lake set-option shop.orders write-only=true, then restart that writer" in warning
+    assert "lake set-option shop.orders write-only=true, then restart that program" in warning

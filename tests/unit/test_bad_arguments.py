@@ -107,7 +107,7 @@ def test_deeper_types_are_refused_in_a_new_table_and_a_changed_one(catalog, dept
 def test_a_schema_that_could_not_be_read_back_is_not_published():
     storage, layout = MemoryStorage(), TableLayout("orders")
     broken = TableSchema(0, (DataField(0, "a", STRING, description=5),), 0)
-    with pytest.raises(lake.InvalidRequestError, match=r"would be unreadable: .* 5 is not text"):
+    with pytest.raises(lake.InvalidRequestError, match=r"would be unreadable: .* is 5, not text"):
         create_schema(storage, layout, broken)
     assert list(storage.list("")) == []
 

@@ -144,10 +144,10 @@ def _drop_unless_used(
 
 def _dropped(change: TableName) -> CommitConflictError:
     return CommitConflictError(
-        f"the change store '{change}' is missing: another process dropped it meanwhile, or the "
-        "catalog has its entry without its files. The table to adopt is an Iceberg table as "
-        "before: repeat the call, and if it fails again, first remove the entry with `lake "
-        f"--format iceberg drop-table {change}`"
+        f"the change store '{change}' is missing: another process dropped it meanwhile, or its "
+        "files are missing and only its entry in the catalog exists. The table to adopt is an "
+        "Iceberg table as before: repeat the call. If it fails again, remove the entry with `lake "
+        f"--format iceberg drop-table {change}`, then repeat the call"
     )
 
 

@@ -126,7 +126,8 @@ def detach_base(
         raise InvalidRequestError(
             f"the changes of '{name}' are not abandoned, because its change store '{change}' "
             "exists: leave out abandon_changes (--abandon-changes), and pass merge=True (--merge) "
-            "if it has unmerged changes. If the change store is damaged, first move its files away"
+            "if it has unmerged changes. If the change store is damaged, move its directory away. "
+            f"In a SQL, REST, Hive or Glue catalog, then also drop '{change}'. Then repeat the call"
         )
     require_no_rename(loaded.metadata, str(name))
     if not dry_run:
@@ -169,8 +170,8 @@ def _complete(
     role = handle(name).load().metadata.properties.get(TABLE_STORE)
     if role == CHANGE:
         raise UnsupportedError(
-            f"table '{name}' is the change store of a Mixed table: detach the table by the name of "
-            "its base store"
+            f"table '{name}' is the change store of a Mixed table: detach the Mixed table by the "
+            "name of its base store"
         )
     drop = f"lake --format iceberg drop-table {change} --purge"
     left = (

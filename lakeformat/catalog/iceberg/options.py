@@ -279,6 +279,6 @@ def _check(key: str, metastore: str) -> None:
 def _require_metastore(key: str, owners: Sequence[str], metastore: str) -> None:
     if metastore not in owners:
         raise InvalidRequestError(
-            f"option {key!r} needs the {' or '.join(owners)} metastore: leave it out, or choose "
-            "that metastore"
+            f"option {key!r} needs the {' or '.join(owners)} metastore: leave the option out, or "
+            "choose that metastore"
         )

@@ -124,7 +124,7 @@ def stores_to_drop(metastore: Metastore, name: TableName) -> list[TableName]:
     if _is_own(metastore, change, name):
         return [name, change]
     _log.warning(
-        "table '%s' is dropped, but not '%s', which its metadata names as its change store: '%s' "
+        "table '%s' is dropped. Its metadata names '%s' as its change store, but '%s' is kept: it "
         "is not a readable change store with the same key, or another table uses it, too. If no "
         "table uses '%s', drop it by its own name",
         name,
@@ -147,10 +147,11 @@ def about_half_a_pair(metastore: Metastore, name: TableName, tables: Collection[
     base, left = shlex.quote(str(name)), shlex.quote(str(change))
     return (
         f". Its change store '{change}' is there: a process that creates, drops or renames the "
-        "Mixed table is still at work, or died. If it died, repeat the rename; or complete the "
-        f"table with create_table({str(name)!r}, …, format='mixed') or `lake --format iceberg "
-        f"create-table {base} --mixed …`; or drop the change store with drop_table("
-        f"{str(change)!r}, purge=True) or `lake --format iceberg drop-table {left} --purge`"
+        "Mixed table is still at work, or died. If it died in a rename, repeat the rename. If it "
+        f"died in a creation, complete the table with create_table({str(name)!r}, …, "
+        f"format='mixed') or `lake --format iceberg create-table {base} --mixed …`. If it died in "
+        f"a drop, drop the change store with drop_table({str(change)!r}, purge=True) or `lake "
+        f"--format iceberg drop-table {left} --purge`"
     )
 
 

@@ -204,8 +204,8 @@ class PathMetastore(Metastore):
         """
         raise UnsupportedError(
             f"cannot rename '{old}' in a catalog of directories, because the metadata names each "
-            f"file below {self._storage.uri(self._root_of(old))}: create a table '{new}', and copy "
-            "the rows"
+            f"file by its URI, such as {self._storage.uri(self._root_of(old))}/…: create a table "
+            f"'{new}', and copy the rows"
         )
 
     def pointer(self, name: TableName) -> DirectoryPointer:

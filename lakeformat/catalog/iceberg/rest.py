@@ -244,7 +244,7 @@ class RestMetastore(ClientMetastore):
         except LakeError as error:
             return self._find_published(name, base, metadata, str(error))
         if not _new_snapshots(base, metadata) <= _snapshot_ids(published):
-            said = f"{subject} lacks its new snapshot"
+            said = f"{subject} lacks the snapshot of this commit"
             return self._find_published(name, base, metadata, said)
         answer = Answer(address, current.storage_options)
         return answer, LoadedMetadata(base.places, published, path)

@@ -72,7 +72,8 @@ def _credentials(members: Mapping[str, Any], address: str, subject: str) -> dict
     offered = members.get("storage-credentials") or []
     if not isinstance(offered, list):
         raise CorruptTableError(
-            f"the credentials of {subject} are not a list: ask the operators of the catalog"
+            f"the credentials of {subject} are not a list: report this to the operators of the "
+            "catalog"
         )
     for each in offered:
         credential = _object(each, f"a credential of {subject}")
@@ -87,13 +88,15 @@ def _texts(value: object, subject: str) -> Mapping[str, str]:
     found = _object(value or {}, subject)
     if wrong := [key for key, each in found.items() if not isinstance(each, str)]:
         raise CorruptTableError(
-            f"{subject} has a value that is not a string, for the key {wrong[0]!r}: ask the "
-            "operators of the catalog"
+            f"{subject} has a value that is not a string, for the key {wrong[0]!r}: report this to "
+            "the operators of the catalog"
         )
     return found
 
 
 def _object(value: object, subject: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise CorruptTableError(f"{subject} is not a JSON object: ask the operators of the catalog")
+        raise CorruptTableError(
+            f"{subject} is not a JSON object: report this to the operators of the catalog"
+        )
     return value

@@ -238,9 +238,9 @@ class SqlMetastore(NamedFilesMetastore):
         if not others:
             return ""
         return (
-            f". This is the catalog {self._catalog!r} of the SQL database, which also has "
-            f"{', '.join(map(repr, others[:5]))}{', …' if len(others) > 5 else ''}: "
-            f"the option {CATALOG_NAME} chooses one"
+            f". This is the catalog {self._catalog!r}. The SQL database also has these catalogs: "
+            f"{', '.join(map(repr, others[:5]))}{', …' if len(others) > 5 else ''}. "
+            f"Choose one with the option {CATALOG_NAME}"
         )
 
     def require_exists(self) -> None:

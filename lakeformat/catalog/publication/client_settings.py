@@ -70,8 +70,9 @@ def _require_hive(options: Mapping[str, str]) -> None:
     named = options.get(_CLIENT_CLASS, "").strip()
     if named and not named.endswith("HiveMetaStoreClient"):
         raise UnsupportedError(
-            f"the option {_CLIENT_CLASS!r} is {named!r}, and this version reaches only Hive "
-            "metastores: publish with the engine that set it, or remove the option"
+            f"the option {_CLIENT_CLASS!r} of the table is {named!r}, but this library reaches "
+            "only Hive metastores: publish with the engine that set the option, or remove the "
+            "option"
         )
 
 
@@ -93,8 +94,8 @@ def _require_same_address(before: str, theirs: Mapping[str, str], ours: Mapping[
         raise UnsupportedError(
             f"the catalog or connection has options that begin with {before!r}, but not "
             f"{before + _URI!r}, the address of the Iceberg catalog. Only the table names an "
-            "address, and any program that writes the table can change it, so no credentials are "
-            f"sent there: give {before + _URI!r} to the catalog or connection, too"
+            "address. Any program that writes the table can change this address, so no credentials "
+            f"are sent to it: give {before + _URI!r} to the catalog or connection, too"
         )
     if ours[_URI].rstrip("/") != theirs[_URI].rstrip("/"):
         raise UnsupportedError(

@@ -32,7 +32,7 @@ def _address_in(file: Path) -> str:
     try:
         content = file.read_bytes()
         if b"<!DOCTYPE" in content:
-            raise ValueError("it declares a document type")
+            raise ValueError("it has a DOCTYPE, which is not accepted")
         root = ElementTree.fromstring(content)
     except (OSError, ValueError, ElementTree.ParseError) as reason:
         raise UnsupportedError(

@@ -77,9 +77,9 @@ class Places:
         for other, place in taken.items():
             if mine.overlaps(location_in(*place)):
                 raise InvalidRequestError(
-                    f"the location {location} of database {database!r} and that of {other!r}, "
-                    f"{place[0].uri(place[1])}, overlap: choose a directory that no other database "
-                    "uses"
+                    f"database {database!r} cannot have the location {location}, because it "
+                    f"overlaps with {place[0].uri(place[1])}, the directory of database {other!r}: "
+                    "choose a directory that no other database uses"
                 )
         if mine.holds(above):
             raise InvalidRequestError(

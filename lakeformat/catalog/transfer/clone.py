@@ -166,8 +166,8 @@ def _clone_mixed(
     if tag is not None or full:
         raise UnsupportedError(
             f"{source.location} is a Mixed table: it has no tags, and its clone has one state. "
-            "Leave out 'tag' and 'full'; for another state than the newest, give its position as "
-            "'snapshot'"
+            "Leave out 'tag' and 'full'. To clone an earlier state, pass a position or a "
+            "snapshot id of the source as 'snapshot'"
         )
     if isinstance(catalog, Catalog):
         raise InvalidRequestError(
@@ -190,8 +190,8 @@ def _require_blobs_named(handle: TableHandle) -> None:
     blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
     if blobs and schema.primary_keys:
         raise UnsupportedError(
-            f"cannot clone {handle.uri}: no manifest names the pack files with the blobs of column "
-            f"{blobs[0]!r}, so the clone would use the files of this table. Copy the rows with "
+            f"cannot clone {handle.uri}: no manifest names the files with the blobs of column "
+            f"{blobs[0]!r}, so the clone would use these files of the source. Copy the rows with "
             "another engine"
         )
 
@@ -388,7 +388,7 @@ class _Clone:
         if not self.storage.create(path, content) and self.storage.read(path) != content:
             raise CommitConflictError(
                 f"another program wrote {self.storage.uri(path)} while '{self.name}' was cloned; "
-                "that file was not changed. Choose another name, or drop the table and repeat"
+                "that file was not overwritten. Choose another name, or drop the table and repeat"
             )
 
     def _finish(self) -> None:

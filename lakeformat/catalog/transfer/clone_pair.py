@@ -204,10 +204,11 @@ class _PairClone:
             raise InvalidRequestError(
                 f"{self.source.location} was not cloned to '{self.name}': "
                 f"{counted(repeated.rows, 'row')} have a key that occurs more than once, such as "
-                f"{repeated.examples}, and the base store of a clone has each key once. Call "
-                "upsert() of the source with the rows that you keep: it replaces all rows of their "
-                "keys in the same partitions. If a key has rows in other partitions, call delete() "
-                "of the source for these. Then clone again"
+                f"{repeated.examples}, but a clone can have only one row of each key. For "
+                "each of these keys, choose the row to keep. Call upsert() of the source with the "
+                "chosen rows: each one replaces all rows of its key in its partition. If a key has "
+                "rows in other partitions, delete those rows with delete() of the source. Then "
+                "clone again"
             ) from None
         for batch in clone.scan(self.scan.schema.names).to_batches():
             stored.add(batch)

@@ -181,7 +181,7 @@ def read_records(blocks: AvroBlocks, decode: Callable[[IO[bytes]], Any]) -> Iter
         where = f"block {number} at byte {offset}"
         body = blocks.content[start:end].tobytes()
         if count > len(body):
-            raise ValueError(f"{where} claims more records ({count}) than bytes ({len(body)})")
+            raise ValueError(f"{where} claims {count} records, but has only {len(body)} bytes")
         stream = io.BytesIO(body)
         for _ in range(count):
             try:
@@ -386,7 +386,7 @@ def _plain_number(content: bytes) -> int:
         if byte < 0x80:
             return number
         shift += 7
-    raise NotPlainError("a snappy block has no size")
+    raise NotPlainError("a snappy block does not start with its size")
 
 
 _UNPACK: dict[str, Callable[[list[bytes], int], _UnpackedBlocks]] = {

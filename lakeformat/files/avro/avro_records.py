@@ -32,8 +32,8 @@ def record_schema(text: bytes) -> dict[str, Any]:
         raise ValueError("its schema is not a record")
     if free is not None:
         raise ValueError(
-            "its schema has lists whose items take no bytes, so their number cannot be checked: "
-            f"{str(free)[:40]}"
+            f"its schema has lists with items of the type {str(free)[:40]}, which take no bytes, "
+            "so the number of items cannot be checked"
         )
     return schema
 

@@ -170,7 +170,7 @@ class _UnpackedStream:
             content = unpack_block(self._codec, packed)
         except BlockLimitError:
             raise NotPlainError(
-                "its decompressed size would be far more than such a file can have"
+                f"its decompressed size would be far more than {counted(size, 'byte')} can hold"
             ) from None
         if not 0 <= count <= len(content):
             raise NotPlainError(

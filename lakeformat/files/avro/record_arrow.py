@@ -88,7 +88,7 @@ def _texts(spans: Spans, validity: pa.Buffer | None, wanted: pa.DataType) -> pa.
     ends = np.cumsum(spans.sizes)
     total = int(ends[-1]) if len(ends) else 0
     if total > _LARGEST:
-        raise NotPlainError("its texts have more bytes than an array can hold")
+        raise NotPlainError("the values of a field have more bytes than an array can hold")
     content = np.empty(total, np.uint8)
     move_bytes(content, ends - spans.sizes, spans.data, spans.starts, spans.sizes)
     offsets = np.zeros(len(ends) + 1, np.int32)

@@ -104,7 +104,10 @@ def _shape(kind: Any, named: Mapping[str, Any]) -> Shape:
     if isinstance(kind, list):
         plain = [each for each in kind if each != "null"]
         if len(kind) != 2 or len(plain) != 1:
-            raise NotPlainError(f"its schema has the union {kind}")
+            raise NotPlainError(
+                f"its schema has the union {kind}, but the fast decoder reads only unions of null "
+                "and one other type"
+            )
         null_branch, kind = kind.index("null"), _resolved(plain[0], named)
     if _type_name(kind) == "array":
         return ListShape(_item(_resolved(kind["items"], named), named), null_branch)
@@ -118,10 +121,13 @@ def _item(kind: Any, named: Mapping[str, Any]) -> tuple[Atom, ...]:
     elif tuple(field["name"] for field in kind["fields"]) == _PAIR:
         parts = [_resolved(field["type"], named) for field in kind["fields"]]
     else:
-        raise NotPlainError("its schema has a list of records")
+        raise NotPlainError("its schema has a list of records whose fields are not key and value")
     item = tuple(_atom(each)[0] for each in parts)
     if item not in _ITEMS:
-        raise NotPlainError("its schema has a list with items that are neither numbers nor pairs")
+        raise NotPlainError(
+            "its schema has a list whose items are neither numbers nor pairs of key and value with "
+            "a number as the key"
+        )
     return item
 
 
@@ -130,7 +136,7 @@ def _atom(kind: Any) -> tuple[Atom, int]:
     if name == "fixed":
         return Atom.FIXED, int(kind["size"])
     if name not in _ATOMS:
-        raise NotPlainError(f"its schema has the type {name}")
+        raise NotPlainError(f"its schema has the type {name}, which the fast decoder cannot read")
     return _ATOMS[name], _SIZES.get(_ATOMS[name], 0)
 
 

@@ -49,8 +49,9 @@ class RecordFields:
 
     def __post_init__(self) -> None:
         shape = self.shapes.get(self.text)
-        if not isinstance(shape, AtomShape) or shape.atom is not Atom.TEXT or shape.null_branch:
-            raise NotPlainError(f"the records have no text field {self.text} that is never null")
+        required = (Atom.TEXT, None)
+        if not isinstance(shape, AtomShape) or (shape.atom, shape.null_branch) != required:
+            raise NotPlainError(f"the records have no required text field {self.text}")
         if not all(isinstance(self.shapes[name], AtomShape) for name in self.before):
             raise NotPlainError(f"the records have a list before the field {self.text}")
 
@@ -127,7 +128,10 @@ def _patterns(blocks: AvroBlocks, fields: RecordFields, firsts: Positions) -> se
     text = fields.read(reader, [fields.text])[fields.text].content
     assert isinstance(text, Spans)
     if not reader.finish().all() or (text.sizes < _SHORTEST_TEXT).any():
-        raise NotPlainError(f"a block does not start with a record with {fields.text}")
+        raise NotPlainError(
+            f"the first record of a block is incomplete, or its field {fields.text} is shorter "
+            f"than {_SHORTEST_TEXT} bytes"
+        )
     sizes = np.minimum(text.sizes + 1, _WORD_BYTES)
     words = at_every_byte(blocks.content, "u8")[places] & _MASKS[sizes]
     return {_Pattern(word, size) for word, size in zip(words.tolist(), sizes.tolist(), strict=True)}

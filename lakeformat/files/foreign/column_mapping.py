@@ -85,9 +85,10 @@ class ColumnMapping:
         for name, source in self.sources.items():
             if names.count(name) > 1:
                 raise InvalidRequestError(
-                    f"columns={{{name!r}: {source!r}}} and the source's own column {name!r} are "
-                    f"both column {name!r} of the table: write the source's {name!r} to another "
-                    f"column, as in columns={{{name!r}: {source!r}, 'other': {name!r}}}"
+                    f"columns={{{name!r}: {source!r}}} writes the source column {source!r} to the "
+                    f"table column {name!r}, but the source has a column {name!r}, too: write the "
+                    f"source column {name!r} to another table column, as in columns={{{name!r}: "
+                    f"{source!r}, 'other': {name!r}}}"
                 )
         for name in self.casts:
             if name not in names and name not in there:

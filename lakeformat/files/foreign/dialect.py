@@ -151,7 +151,8 @@ def format_of(path: str) -> SourceFormat:
     if ending not in _ENDINGS:
         raise InvalidRequestError(
             f"the format of {path!r} is unknown: use a name that ends in {', '.join(_ENDINGS)}, "
-            f"or in one of these and then {', '.join(_PACKED)} (.csv.gz), or give the format"
+            "or give the format. The name of a compressed file may have one more ending, one of "
+            f"{', '.join(_PACKED)}, as in .csv.gz"
         )
     return _ENDINGS[ending]
 

@@ -108,8 +108,8 @@ def require_closed_quotes(path: str, dialect: TextDialect) -> None:
             if found[1] == b"":
                 line = content[: found.start() + 1].count(b"\n") + 1
                 raise InvalidRequestError(
-                    f"{path}: the quote that opens in line {line} is never closed; close it, write "
-                    "a quote inside a quoted value twice, or give another quote character"
+                    f"{path}: the quote that opens in line {line} is never closed; close it, "
+                    "double each quote inside a quoted value, or give another quote character"
                 )
 
 

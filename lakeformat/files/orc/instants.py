@@ -67,8 +67,9 @@ def offsets_of(
         return None
     if len(zones) > 1:
         raise UnsupportedError(
-            f"its stripes were written in several time zones, {', '.join(sorted(zones))}, which "
-            "this version cannot read; rewrite the table with the engine that wrote it"
+            f"its stripes were written in several time zones ({', '.join(sorted(zones))}); this "
+            "version cannot read the TIMESTAMP_LTZ values of such a file: rewrite the table with "
+            "the engine that wrote it"
         )
     (named,) = zones or {""}
     offsets = _find_offsets(named or rule.unnamed_zone)
@@ -160,8 +161,7 @@ def _require_bounds(
 
 def _other_zone(column: str, hours: float) -> UnsupportedError:
     return UnsupportedError(
-        f"by the bounds in the manifest, column {column!r} was written by a JVM {hours:+g} hours "
-        "from UTC, but the file does not name its time zone; set "
-        f"'{ZONE_OPTION}' of the table to the zone of the JVMs that write it, such as "
-        "'Asia/Shanghai'"
+        f"the bounds in the manifest show that a JVM {hours:+g} hours from UTC wrote column "
+        f"{column!r}, but the file does not name the time zone of the JVM; set '{ZONE_OPTION}' of "
+        "the table to the zone of the JVMs that write it, such as 'Asia/Shanghai'"
     )

@@ -110,7 +110,11 @@ class _Stripe:
         elif kind == _DECIMAL:
             scales = self._summary(_SECONDARY, number, signed=True)
             if scales.low < 0 or scales.high > MAX_SCALE:
-                raise self._error(number, f"decimals of scale {scales.low} to {scales.high}")
+                raise self._error(
+                    number,
+                    f"decimals of scale {scales.low} to {scales.high}, but only the scales 0 to "
+                    f"{MAX_SCALE} are valid",
+                )
         elif kind == _UNION or kind > _LAST_KIND:
             raise ValueError(
                 f"the ORC type number {number} is a union or of an unknown kind (kind {kind}); no "
@@ -125,7 +129,9 @@ class _Stripe:
         self._require(found, 0 if place is None else self._room(place, exact=False), number)
         if not is_direct and (words := single(encoding, _DICTIONARY_SIZE)) > found.count:
             there = counted(found.count, "word")
-            raise self._error(number, f"a dictionary of {there}, but claims {words}")
+            raise self._error(
+                number, f"a dictionary of {there}, but an encoding that claims {words}"
+            )
 
     def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_ByteRange]:
         """Return the byte ranges of all streams of the types ``numbers``.

@@ -88,7 +88,7 @@ def parse_struct(content: bytes) -> Struct:
     reader = _ThriftReader(content)
     found = reader.struct()
     if reader.place != len(content):
-        raise ValueError(f"a struct is followed by more bytes: {len(content) - reader.place}")
+        raise ValueError(f"a struct ends at byte {reader.place} of {len(content)}")
     return found
 
 

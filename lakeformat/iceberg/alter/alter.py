@@ -27,8 +27,8 @@ _NAME_MAPPING = "schema.name-mapping.default"
 _OF_COLUMNS = ("write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.")
 """The prefixes of properties whose names end with the dotted name of a column."""
 _NOT_SET = {
-    "format-version": "the format version of an existing table is not a property, and this library "
-    "does not upgrade tables: use ALTER TABLE in Spark",
+    "format-version": "this library does not change the format version of an existing table; use "
+    "ALTER TABLE in Spark",
     "uuid": "it identifies the table",
     "snapshot-count": "it is computed from the snapshots",
     "current-snapshot-id": "it is computed from the snapshots",
@@ -110,8 +110,9 @@ def _with_changed_columns(
 ) -> TableMetadata:
     if _NAME_MAPPING in metadata.properties:
         raise UnsupportedError(
-            f"the columns of {table} were not changed: the table property {_NAME_MAPPING} gives "
-            "ids to their names, and this version does not update it. Use ALTER TABLE in Spark"
+            f"the columns of {table} were not changed: the table property {_NAME_MAPPING} maps "
+            "column names to field ids, and this version does not update the property. Use ALTER "
+            "TABLE in Spark"
         )
     first = max(metadata.last_column_id, last_column_id) + 1
     ids = itertools.count(first)

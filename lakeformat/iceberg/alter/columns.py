@@ -302,7 +302,10 @@ def _missing(path: Path, depth: int, names: Sequence[str]) -> InvalidRequestErro
     parent = "".join(f"{each}." for each in path[:depth])
     way = closest(path[depth], names, inside=parent)
     if (dotted := ".".join(path)) != path[depth] and dotted in names:
-        way = f"; {dotted!r} means a field of a struct: write this name as a tuple, ({dotted!r},)"
+        way = (
+            f"; the text {dotted!r} names a field of a struct: to name the column {dotted!r} "
+            f"itself, write it as a tuple, ({dotted!r},)"
+        )
     return InvalidRequestError(
         f"there is no column {_shown(path)}; choose one of "
         f"{', '.join(parent + each for each in names)}{way}"

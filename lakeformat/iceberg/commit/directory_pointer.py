@@ -135,8 +135,8 @@ class DirectoryPointer:
                 self._storage.delete(published.path)
         except LakeError as error:
             raise CommitOutcomeUnknownError(
-                f"{self._storage.uri(published.path)} was written, but it could not be checked if "
-                f"readers find it: {sentence(error)} If you committed with a CommitId, just "
+                f"{self._storage.uri(published.path)} was written, but it is unknown whether "
+                f"readers find this file: {sentence(error)} If you committed with a CommitId, just "
                 "retry: the change is published once. If not, look for the change in the table "
                 "before you retry"
             ) from error

@@ -124,8 +124,8 @@ def _identifier(snapshot: Snapshot) -> int:
     text = snapshot.summary.get(_IDENTIFIER, "")
     if not _is_number(text):
         raise InvalidRequestError(
-            f"snapshot {snapshot.snapshot_id} has {_IDENTIFIER!r} = {text!r} in its summary, which "
-            "is not a number: another program wrote it. Use another user for the commit"
+            f"the summary of snapshot {snapshot.snapshot_id} has {_IDENTIFIER!r} = {text!r}, which "
+            "is not a number: another program wrote the snapshot. Use another user for the commit"
         )
     return int(text)
 

@@ -61,8 +61,8 @@ def _delete(base: LoadedMetadata, paths: Iterable[str]) -> None:
             base.places.storage.delete(path)
     except LakeError as error:
         _log.warning(
-            "old metadata files of %s were not deleted: %s Later, remove_orphans(dry_run=False) "
-            "deletes them",
+            "old metadata files of %s were not deleted: %s To delete them later, call "
+            "remove_orphans(dry_run=False)",
             base.places.uri,
             sentence(error),
         )

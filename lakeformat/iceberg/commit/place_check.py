@@ -71,7 +71,7 @@ def _was_followed(published: LoadedMetadata, base: LoadedMetadata, newest: str) 
             new_ids or not has_changes(current, published.metadata, base.metadata)
         ):
             raise CommitOutcomeUnknownError(
-                "the file was deleted, and the newest metadata does not have its changes"
+                "the file was deleted, and the newest metadata lacks the changes of this commit"
             )
         return is_same_table
     number = version_of(published.path)

@@ -40,11 +40,11 @@ _OF_STRATEGIES: Mapping[str, tuple[str, ...]] = {
 """Options that only some strategies have."""
 _OF_JAVA: Mapping[str, str] = {
     "options": "write each option as an argument, as in compact(min_input_files=2)",
-    "output_spec_id": "rows are written in the current partition spec: leave it out",
+    "output_spec_id": "rows are written in the current partition spec. Leave the option out",
     "remove_dangling_deletes": "call compact_deletes() (lake compact-deletes) afterwards, which "
     "removes delete files that apply to no data file",
     "use_starting_sequence_number": "new files always keep the starting sequence number, because "
-    "equality deletes committed during the compaction must apply to them: leave it out",
+    "equality deletes committed during the compaction must apply to them. Leave the option out",
 }
 """Options of Java's ``rewrite_data_files`` that do not exist here, and what to do instead."""
 

@@ -145,7 +145,8 @@ def _find(chosen: Selection, published: TableMetadata | None) -> ExclusiveFiles:
         if published is not None:
             error.add_note(
                 f"{counted(len(chosen.snapshots), 'snapshot has', 'snapshots have')} expired, but "
-                "the files were not deleted: they are orphans now. remove_orphans deletes them"
+                "the files that only expired snapshots needed were not deleted. These files are "
+                "orphans now: remove_orphans deletes them"
             )
         raise
 

@@ -114,8 +114,8 @@ def _lines(report: IcebergExpireReport) -> Iterator[str]:
         yield deleted.line(dry_run=report.dry_run)
     if report.outside:
         yield (
-            f"kept {counted(report.outside, 'file')} outside of the table, because external_roots "
-            "does not allow the directory"
+            f"kept {counted(report.outside, 'file that is', 'files that are')} outside of the "
+            "table and of the directories that external_roots allows"
         )
     if deleted.failures:
         failures = counted(deleted.failures, "file")

@@ -124,8 +124,8 @@ def _of_small_files(
 def _of_deletes(cures: Cures, files: DataFileFacts, deletes: DeleteFacts) -> Iterator[Reason]:
     if deletes.files_over_limit:
         yield Reason(
-            f"deletes hide {MUCH_HIDDEN:.0%} or more of the rows of "
-            f"{counted(deletes.files_over_limit, 'data file')}",
+            f"{counted(deletes.files_over_limit, 'data file has', 'data files each have')} "
+            f"at least {MUCH_HIDDEN:.0%} deleted rows",
             cures.advice("compact"),
         )
     if has_costly_keys(files, deletes):
@@ -169,7 +169,8 @@ def _of_history(
     if strange > settings.previous_metadata_files and settings.may_expire:
         yield Reason(
             f"{strange:,} of {counted(snapshots.metadata_files or 0, 'metadata file')} are no "
-            "longer in the table's metadata log, so no commit deletes them. With the table "
-            "property write.metadata.delete-after-commit.enabled = true, commits delete old ones",
+            "longer in the table's metadata log. By default, commits do not delete such files. If "
+            "the table property write.metadata.delete-after-commit.enabled is true, a commit "
+            "deletes the files that it drops from the log",
             cures.advice("orphans"),
         )

@@ -67,9 +67,9 @@ def find_stalled(
         if is_stalled and each.behind and not each.is_stale:
             age = duration(now - each.modified_millis)
             found[f"consumer {each.id!r}"] = Reason(
-                f"consumer {each.id!r} has not moved for {age}, and consumers keep "
+                f"consumer {each.id!r} has not moved for {age}; all consumers together keep "
                 f"{counted(held, 'snapshot')} from expiring",
-                "restart its reader or, if it has ended, lake maintain "
-                f"{argument} --expire-consumers '{age}'",
+                "restart its reader or, if the reader has ended for good, delete the consumer with "
+                f"lake maintain {argument} --expire-consumers '{age}'",
             )
     return found

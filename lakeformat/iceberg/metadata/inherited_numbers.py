@@ -42,8 +42,8 @@ def inherited(
         filled = pc.if_else(inherits, pc.coalesce(own, number), own)
         if filled.null_count:
             raise CorruptTableError(
-                f"manifest {manifests[0]['manifest_path']} has an entry without {name} whose "
-                "status is not ADDED; restore this manifest from a backup"
+                f"manifest {manifests[0]['manifest_path']} has an entry without {name}, but the "
+                "status of the entry is not ADDED; restore this manifest from a backup"
             )
         found[name] = filled
     found["first_row_id"] = _first_row_ids(entries, manifests, rows, status)

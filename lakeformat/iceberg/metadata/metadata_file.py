@@ -94,9 +94,9 @@ def find_metadata_file(storage: Storage, root: str) -> str:
         )
     if hinted is not None and hinted > highest:
         _log.warning(
-            "%s. Restore lost files from a backup before the next commit: a commit takes the "
-            "number %d again, so afterwards the lost files must not be restored. If none was lost, "
-            "write %d into the hint",
+            "%s. Restore lost files from a backup before the next commit, because that commit uses "
+            "the number %d again. After it, do not restore lost files. If no file was lost, write "
+            "%d into the hint",
             *(hint_above(storage, root, hinted, names[0]), highest + 1, highest),
         )
     return f"{directory}/{names[0]}"

@@ -246,9 +246,9 @@ def _objection(search: OrphanSearch, max_share: float) -> str | None:
     if len(orphans) <= _FEW_FILES or share <= max_share:
         return None
     return (
-        f"{len(orphans)} of {counted(len(files), 'file')} of {uri} would be removed, which is "
-        f"{share:.0%} of its files or bytes and more than max_share={max_share:.0%}: something "
-        f"may be wrong; {remedy}"
+        f"{len(orphans)} of {counted(len(files), 'file')} of {uri} would be removed. By number or "
+        f"by size, this is {share:.0%} of the files, more than max_share={max_share:.0%}: "
+        f"something may be wrong; {remedy}"
     )
 
 

@@ -12,6 +12,7 @@ from lakeformat.iceberg.metadata.table_metadata import TableMetadata
 from lakeformat.iceberg.read.plan import FilePlan, TableState, plan_added_files
 from lakeformat.iceberg.read.scan import Scan
 from lakeformat.rows.conditions.filter import PredicateFilter
+from lakeformat.tables.moment import moment_text
 
 __all__ = [
     "APPEND",
@@ -70,9 +71,9 @@ def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:
         raise NotFoundError(
-            f"snapshots of {metadata.location} have expired, so it is not known which one was the "
-            "newest at that time: choose a later time, or read all rows with scan(), and then the "
-            "changes after the snapshot of that scan"
+            f"snapshots of {metadata.location} have expired, so it is not known which snapshot was "
+            f"the newest at {moment_text(millis)}: choose a later time, or read all rows with "
+            "scan(), and then the changes after the snapshot of that scan"
         )
 
 

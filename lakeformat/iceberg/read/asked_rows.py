@@ -128,9 +128,9 @@ def require_one_kind(names: Iterable[str]) -> None:
     """
     if ROW_KIND.name in names:
         raise InvalidRequestError(
-            f"the table has a column {ROW_KIND.name!r}, but the kind of each change is in a column "
-            "of this name, too: rename the column of the table, or read only other columns, with "
-            "columns=[…], and without a condition on this column"
+            f"the table has a column {ROW_KIND.name!r}, but the result needs this name for the "
+            "kind of each change: rename the column of the table. Or read only other columns, with "
+            "columns=[…], and use no condition on this column"
         )
 
 

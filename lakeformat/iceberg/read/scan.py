@@ -127,7 +127,8 @@ class Scan(Results):
             )
             raise InvalidRequestError(
                 f"the split belongs to {own}, but this scan reads {found}: "
-                "read it with the scan that returned it, or with a scan of its snapshot"
+                "read the split with the scan that returned it, or with a scan of the split's "
+                "snapshot"
             )
         yield from limited(self._read(split, self._fields), self._limit)
 

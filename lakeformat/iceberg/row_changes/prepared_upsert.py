@@ -117,8 +117,9 @@ class _NewFiles:
         metadata = loaded.metadata
         if any(each["spec_id"][0].as_py() != metadata.default_spec_id for each in self.entries):
             raise InvalidRequestError(
-                f"the partition spec of {self.handle.uri} was changed after these files were "
-                "written, so they cannot replace rows. Nothing was published: write the rows again"
+                f"the partition spec of {self.handle.uri} was changed after the prepared files "
+                "were written, so these files cannot replace rows. Nothing was published: write "
+                "the rows again"
             )
         [entries] = self.entries or [no_entries(loaded)]
         fields = key_fields(metadata.schema, self.names)

@@ -163,7 +163,9 @@ class RowDelta:
         files = (*self.changed, *self.removed) if self.added is not None else self.changed
         for file, delete in deletes_of(files, by_spec, metadata):
             if self.added is not None or delete.data_file is not None:
-                raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
+                raise self._plan.conflict(
+                    f"the delete file {delete.path} deleted rows of {file.path}"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,10 +118,10 @@ class FilesWhere:
             names = ", ".join(sorted(self.condition.columns))
             raise UnsupportedError(
                 f"the condition may be met by only some rows of {counted(count, 'file')} of "
-                f"{metadata.location}: the partition (spec {spec.spec_id}) and the bounds of "
-                f"{names} do not decide it. This call can remove only whole files. Choose whole "
-                "partitions, or delete the rows with table.delete(where) and then write the new "
-                "rows without overwrite"
+                f"{metadata.location}: the partition values (spec {spec.spec_id}) and the column "
+                f"bounds of {names} do not prove that all rows of these files meet it. This call "
+                "can remove only whole files. Choose whole partitions, or delete the rows with "
+                "table.delete(where) and then write the new rows without overwrite"
             )
         return chosen
 

@@ -105,7 +105,9 @@ class ReplaceFiles:
         newer = [*_newer(base, deletes, self.snapshot.sequence_number)]
         for file, delete in deletes_of(self.files, newer, base.loaded.metadata):
             if not (delete.equality_ids and self._follows(file, delete.scope)):
-                raise self._plan.conflict(f"rows of {file.path} were deleted by {delete.path}")
+                raise self._plan.conflict(
+                    f"the delete file {delete.path} deleted rows of {file.path}"
+                )
         if self.moved is not None:
             self._require_none_in_new_partitions(set(scopes(self.moved)), newer)
 
@@ -127,8 +129,8 @@ class ReplaceFiles:
             ):
                 if place in places:
                     raise self._plan.conflict(
-                        f"the equality delete file {path}, which would apply to rows moved from an "
-                        "older partition spec, was added"
+                        f"the equality delete file {path}, which does not apply to old files of "
+                        "another partition spec but would apply to the new files, was added"
                     )
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:

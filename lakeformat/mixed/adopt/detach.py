@@ -89,16 +89,15 @@ class DetachReport(Report):
                 f"changes that were only in its missing change store {self.change_store} "
                 f"{'would be' if self.dry_run else 'are'} lost"
             )
-        merged = "would be" if self.dry_run else "were"
         kept = ""
         if self.outside:
             kept = (
                 f"; {would}{held} {counted(self.outside, 'file')} of the change store outside of "
                 "its directory (delete by hand)"
             )
-        first = f"its changes {merged} merged, and " if self.merged else ""
+        merged = ", after a merge of its changes" if self.merged else ""
         return (
-            f"{first}{self.table} {verb} an ordinary Iceberg table; {would}{deleted} "
+            f"{self.table} {verb} an ordinary Iceberg table{merged}; {would}{deleted} "
             f"{counted(self.files, 'file')} ({size(self.bytes)}) of its change store "
             f"{self.change_store}{kept}; no row changed"
         )
@@ -268,12 +267,12 @@ def _require_own_files(pair: LoadedPair, name: str) -> None:
     if shared:
         warehouse = pair.base.places.warehouse_option
         raise InvalidRequestError(
-            f"{name} is not detached, because snapshots of its base store name "
+            f"{name} is not detached, because snapshots of its base store refer to "
             f"{counted(len(shared), 'file')} of the change store, such as "
             f"{base[shared[0]].address}: run `lake --format iceberg compact {name} "
             f"--strategy full{warehouse}`. Then run `lake --format iceberg expire {name}"
-            f"{warehouse}` until no snapshot needs these files. It keeps snapshots for "
-            "'snapshot.keep.duration', unless --older-than gives a shorter time"
+            f"{warehouse}` until no snapshot needs these files. An expiry keeps "
+            "snapshots for 'snapshot.keep.duration', unless --older-than gives a shorter time"
         )
 
 

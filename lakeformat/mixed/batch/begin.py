@@ -113,8 +113,8 @@ class BegunBatch:
             f"{self} was not published: the snapshot {self.begin.snapshot_id} with which it began "
             f"is no longer in the history of the change store {change.places.uri}, because it "
             "expired or the store was rolled back. So it is unknown which changes are newer. Begin "
-            "a new batch. If Amoro expires the table, set 'snapshot.keep.duration' to more than "
-            "the time that batches take"
+            "a new batch. If Amoro expires snapshots of the table, set 'snapshot.keep.duration' "
+            "to more than the time that batches take"
         )
 
     def require_columns(self, now: Schema, *, all_kept: bool = False) -> None:

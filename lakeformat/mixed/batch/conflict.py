@@ -27,7 +27,7 @@ def require_transaction_order(table: str, conflict: object) -> None:
             f"got {conflict!r}{closest(str(conflict), [TRANSACTION_ORDER])}"
         )
     raise UnsupportedError(
-        f"{table} is a Mixed table, whose batches keep what other commits have changed since "
-        "the batch began, so conflict='optimistic' is not possible: leave it out, or pass "
-        "'transaction-order'"
+        f"{table} is a Mixed table, so conflict='optimistic' is not possible: if another commit "
+        "changes a key after a batch has begun, that change wins over the row of the batch. Leave "
+        "'conflict' out, or pass 'transaction-order'"
     )

@@ -116,7 +116,10 @@ def _reason(
     *,
     dry_run: bool,
 ) -> str:
-    first = f"the batch with transaction {', '.join(map(str, published))} had published its commit"
+    first = "the batch with transaction {} had published its commit"
+    if len(published) > 1:
+        first = "the batches with transactions {} had published their commits"
+    first = first.format(", ".join(map(str, published)))
     if not transactions and (held is None or published):
         return first if published else "no batch runs, so there is none to end"
     lease = ""

@@ -108,8 +108,8 @@ class Replaced:
                 f"an overwrite of {metadata.location} replaces whole partitions, but partition "
                 f"values do not decide a condition on {named}: a partition can have both rows that "
                 "meet it and rows that do not. Delete the old rows with delete(where), and write "
-                "the new ones. In a table with partitions you can instead pass 'partitions' to "
-                "replace all partitions that have new rows"
+                "the new ones. In a table with partitions you can also pass 'partitions' instead "
+                "of the condition: then all partitions that have new rows are replaced"
             )
 
     def files(self, metadata: TableMetadata, entries: pa.Table) -> ChangedFiles:
@@ -310,11 +310,12 @@ class OverwriteChange:
         base = self.batch.pair.base.load()
         minutes = change_data_millis(base.metadata.properties) // MINUTE_MILLIS
         return SnapshotExpiredError(
-            f"{self.batch} was not published: changes up to sequence number {merged} are "
-            f"merged{where}, and snapshot {by.snapshot_id} has deleted files from the change store "
-            f"{change.places.uri}, so changes that are newer than the batch would be lost. Begin a "
-            "new batch with table.begin(). Keep changes longer than batches run: the "
-            f"property {CHANGE_LIFETIME!r} is {minutes}, so run `lake set-option "
+            f"{self.batch} was not published: changes that are newer than the batch, up to "
+            f"sequence number {merged}, are already merged{where}, and must be merged again after "
+            f"the overwrite. But snapshot {by.snapshot_id} has deleted files from the change store "
+            f"{change.places.uri}, so some of these changes may be lost. Begin a new batch with "
+            "table.begin(). Keep changes longer than batches run: the property "
+            f"{CHANGE_LIFETIME!r} is {minutes}, so run `lake set-option "
             f"{base.places.argument} {CHANGE_LIFETIME}={2 * minutes}`"
         )
 

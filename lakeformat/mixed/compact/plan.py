@@ -157,7 +157,7 @@ class MixedCompactPlan:
         if not self.merged_alone:
             return None
         where = counted(len(self.merged_alone), "partition")
-        return f"deletes without a row to delete are recorded as merged in {where}"
+        return f"deletes that match no row are recorded as merged in {where}"
 
     @property
     def due(self) -> list[PartitionPlan]:
@@ -196,8 +196,8 @@ class MixedCompactPlan:
             return None
         return (
             f"{counted(self.blocked, 'file')} of changes cannot be merged, because a merge in the "
-            f"order of transactions takes more than {self.settings.max_file_count:,} files, those "
-            "of deletes included: raise 'self-optimizing.max-file-count'"
+            f"order of transactions needs more than {self.settings.max_file_count:,} files, "
+            "including files of deletes: raise 'self-optimizing.max-file-count'"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -56,8 +56,8 @@ class MixedExpireReport(IcebergExpireReport):
         if self.merged_files:
             yield (
                 f"{verb} {counted(self.merged_files, 'file')} of {size(self.merged_bytes)} with "
-                f"{counted(self.merged_rows, 'merged change')} from the change store; a later "
-                "expiry of its older snapshots deletes the files"
+                f"{counted(self.merged_rows, 'merged change')} from the newest snapshot of the "
+                "change store; a later expiry of its older snapshots deletes the files"
             )
         if self.open_batch:
             since = f"the oldest open batch, {self.open_batch}"

@@ -57,7 +57,8 @@ class MixedScanPlan:
         plain = self.nodes - self.merged_nodes
         compared = (
             f"versions: {counted(self.version_files, 'base file')} of "
-            f"{size(self.version_bytes)} read once more, to compare them with inserts"
+            f"{size(self.version_bytes)} read once more, to compare their versions with those of "
+            "inserts"
         )
         return "\n".join(
             (
@@ -65,8 +66,8 @@ class MixedScanPlan:
                 f"{counted(self.insert_files, 'insert file')} and "
                 f"{counted(self.delete_files, 'delete file')} to read, {size(self.bytes_to_read)}",
                 f"files skipped: {self.left_out_by_partition} by partition, "
-                f"{self.left_out_by_statistics} by statistics, {self.left_out_by_node} by node; "
-                f"{self.merged_changes} of the change store are merged already",
+                f"{self.left_out_by_statistics} by statistics, {self.left_out_by_node} by node "
+                f"and {self.merged_changes} of the change store because their changes are merged",
                 f"nodes: {self.nodes} ({plain} read as stored, {self.merged_nodes} merged by key, "
                 f"the deletes of one node take at most {size(self.largest_node_deletes_bytes)})",
                 *([compared] if self.version_files else []),

@@ -22,7 +22,7 @@ def require_not_detaching(change: LoadedMetadata) -> None:
         name = shlex.quote(table) + change.places.warehouse_option
         raise CommitConflictError(
             f"table {table!r} takes no changes, because it is being detached from its change store "
-            f"{change.metadata.location}. Nothing was written: open the table again when it is an "
-            f"Iceberg table. If the detach was interrupted, repeat it: detach_table({table!r}) or "
-            f"`lake --format iceberg detach {name}`"
+            f"{change.metadata.location}. Nothing was written: open the table again after the "
+            "detach, as an Iceberg table. If the detach was interrupted, repeat it: "
+            f"detach_table({table!r}) or `lake --format iceberg detach {name}`"
         )

@@ -75,8 +75,8 @@ def version_field(properties: Mapping[str, str], schema: Schema, uri: str) -> Fi
     found = f"has the type {columns[name]}" if name in columns else "does not exist"
     raise CorruptTableError(
         f"the property {VERSION_FIELD!r} of {uri} names the column {name!r}, which {found}. The "
-        f"columns are {', '.join(columns)}, and a version must be of {_KINDS}: with the program "
-        "that renamed or changed the column, undo that in both stores"
+        f"columns are {', '.join(columns)}, and a version must be of {_KINDS}. Undo the rename or "
+        "change of the column in both stores, with the program that made it"
     )
 
 
@@ -90,8 +90,8 @@ def new_version_properties(
     """
     if _OF_PAIMON in properties:
         raise InvalidRequestError(
-            f"{_OF_PAIMON!r} is a property of Paimon tables; in a Mixed table {VERSION_FIELD!r} "
-            "names the column whose larger value wins: use that"
+            f"{_OF_PAIMON!r} is a property of Paimon tables: set {VERSION_FIELD!r} instead, which "
+            "names the column whose larger value wins in a Mixed table"
         )
     name = properties.get(VERSION_FIELD)
     if name is None:
@@ -113,8 +113,8 @@ def require_properties_with_version(properties: Mapping[str, str], name: str) ->
     if bool_property(properties, OPTIMIZED_BY_AMORO, default=False):
         raise InvalidRequestError(
             f"{OPTIMIZED_BY_AMORO!r} must be false, because Amoro's optimizer does not know the "
-            f"version field {name!r}, and would keep the last written row of a key: neither set "
-            "nor remove this property"
+            f"version field {name!r}, and would keep the last written row of a key: set the "
+            "property to 'false'"
         )
 
 

@@ -64,8 +64,8 @@ def _require_current_once(state: MixedState, history: MixedHistory) -> None:
             f"{history.uri} never had the state {state.position}: in this state the base store "
             f"would have merged the changes up to sequence number {newest}, but the change store "
             f"would end at {number}. The clocks of the writers differ, so the commits are not in "
-            "the order of their times. Choose the next position of snapshots(), up to "
-            f"{history.head}"
+            "the order of their times. Choose a later one of the positions that snapshots() lists; "
+            f"the newest is {history.head}"
         )
 
 

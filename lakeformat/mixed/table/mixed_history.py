@@ -254,8 +254,9 @@ class MixedHistory:
             if each.snapshot_id == snapshot_id:
                 return each
         raise NotFoundError(
-            f"neither store of {self.uri} has a snapshot {snapshot_id} that was current. It may "
-            "have expired: choose one of the snapshots that snapshots() lists"
+            f"the history of {self.uri} has no snapshot {snapshot_id}. The snapshot may have "
+            "expired, or it was never the current snapshot of its store: choose one of the "
+            "snapshots that snapshots() lists"
         )
 
     def _rewound(self, position: Position) -> bool:

@@ -53,9 +53,9 @@ _BATCH = (
 _EVENT_TIME = "keep the event time in a column, or in properties"
 _OF_PAIMON = {"read_snapshot": _BATCH}
 _BEGIN = (
-    "pass transaction=batch.transaction of a batch of table.begin() to the writers, and their "
-    "messages to batch.commit; in Spark spark_jobs.write_table(rows, table) with conflict= or with "
-    "a mode other than 'append' does both"
+    "call batch = table.begin(), pass transaction=batch.transaction to the writers, and pass their "
+    "messages to batch.commit. In Spark, spark_jobs.write_table(rows, table) does all of this if "
+    "it gets conflict= or a mode other than 'append'"
 )
 
 REFUSED_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {

@@ -103,9 +103,10 @@ def require_one_writer(messages: Sequence[MixedCommitMessage], table: str) -> No
                 raise UnsupportedError(
                     f"several writers have rows of node {node} of {table}, but one writer must "
                     "have all rows of a node, so that the last row of a key counts. Nothing was "
-                    "published: give the rows of a node, which table.writer_buckets() finds, to "
-                    "one writer. In Spark write the rows of spark_jobs.by_bucket(rows, table), "
-                    "which gives each node to one task, or use spark_jobs.write_table"
+                    "published: find the node of each key with table.writer_buckets(), and give "
+                    "all rows of a node to one writer. In Spark, use spark_jobs.write_table, or "
+                    "write the rows that spark_jobs.by_bucket(rows, table) returns: it gives each "
+                    "node to one task"
                 )
             writers[partition, node] = number
             for each in above:

@@ -128,7 +128,7 @@ class FramedRows:
         self._refuse(
             self._sizes < FRAME_SIZE,
             None,
-            f"shorter than the {FRAME_SIZE} bytes of its number of fields",
+            f"shorter than the field count at its start, which takes {FRAME_SIZE} bytes",
         )
         found = self._read("u4", 0)
         self._refuse(found != np.uint32(arity).byteswap(), None, f"not of {arity} fields")

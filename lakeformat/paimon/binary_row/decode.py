@@ -96,8 +96,8 @@ class _Section:
         self.room -= size
         if not self.start <= offset <= end <= len(self.content) or self.room < 0:
             raise ValueError(
-                f"a reference to {size} bytes at {offset} is outside of the items, "
-                f"which end at {len(self.content)}, or overlaps another item"
+                f"a reference to {size} bytes at offset {offset} is outside of the variable-length "
+                f"part, from {self.start} to {len(self.content)}, or overlaps another value"
             )
         return self.content[offset:end]
 

@@ -164,7 +164,7 @@ def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
 def _encode_number(value: Value, data_type: AtomicType) -> bytes:
     if isinstance(value, bool) is not (data_type.name is TypeName.BOOLEAN):
         raise TypeError(
-            "True and False are values of BOOLEAN columns only, which take no other value"
+            "a BOOLEAN column takes only True and False, and no other column takes these values"
         )
     if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
         raise ValueError(

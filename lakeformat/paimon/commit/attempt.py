@@ -345,7 +345,7 @@ def _place_unknown(
     return CommitOutcomeUnknownError(
         f"{commit} was published as snapshot {snapshot.id} of {handle.uri}, but snapshot "
         f"{snapshot.id - 1} had expired by then, so later snapshots may lack these changes. Check "
-        "if they are in the table. If they are missing, commit them with another CommitId: a "
+        "if the table has the changes. If it lacks them, commit them with another CommitId: a "
         f"retry with this one finds snapshot {snapshot.id} and does nothing. Keep snapshots longer "
         "than commits take ('snapshot.time-retained')"
     )

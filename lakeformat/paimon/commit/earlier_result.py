@@ -129,9 +129,9 @@ def _with_second_half(
     if all(are_there([*written_paths(handle, halves)])):
         return None
     refused = (
-        f"the files of the compaction that belongs to snapshot {rows.snapshot_id} of "
-        f"{handle.uri} do not exist any more. Its rows are published and nothing is lost: "
-        "compact the table again"
+        "the files of the compaction in this commit do not exist any more, so the compaction "
+        f"cannot be published. The rows are published in snapshot {rows.snapshot_id} of "
+        f"{handle.uri}, and nothing is lost: compact the table again"
     )
     return replace(rows, compact_refused=refused, reason=f"{rows.reason}; {refused}")
 

@@ -111,10 +111,10 @@ class EarlierCommits:
     def _undecidable(self, expired: int) -> CommitUndecidableError:
         return CommitUndecidableError(
             f"{self.commit} is not in the snapshots of {self._handle.uri}, but snapshot {expired} "
-            "and older ones have expired since its first attempt: its snapshot may be one of them. "
-            "Nothing was published now. Check if its rows are in the table; if they are missing, "
-            "commit them with another user in the CommitId. Keep snapshots longer than retries "
-            "take ('snapshot.time-retained')"
+            "and older ones have expired since its first attempt: the snapshot of this commit may "
+            "be one of them. Nothing was published now. Check if the rows of the commit are in the "
+            "table; if they are missing, commit them with another user in the CommitId. Keep "
+            "snapshots longer than retries take ('snapshot.time-retained')"
         )
 
     def _out_of_order(self, newer: Snapshot) -> InvalidRequestError:

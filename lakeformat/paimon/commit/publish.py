@@ -92,9 +92,10 @@ def branch_changed(handle: TableHandle, commit: CommitId) -> CommitOutcomeUnknow
     """Return the error for a commit to a branch that is renamed or deleted meanwhile."""
     return CommitOutcomeUnknownError(
         f"branch {handle.layout.branch!r} of {handle.uri} was renamed or deleted during the "
-        f"commit {commit}, which may be published under the new name. Open the branch under "
-        f"that name and retry with {commit}: if it was published, the retry changes nothing. "
-        "If the branch kept its name, open it again and retry. No file was removed"
+        f"commit {commit}, or a call that does this has not finished. The commit may be "
+        "published. Open the branch under its new name, or under the old name if it was not "
+        f"renamed, and retry with {commit}: if it was published, the retry changes nothing. "
+        "No file was removed"
     )
 
 

@@ -113,7 +113,7 @@ def _too_large(levels: Levels, settings: PickSettings) -> Pick | None:
     return _whole(
         levels,
         f"size amplification: the newer runs have {size(extra)}, more than {percent}% of the "
-        f"{size(last.size)} of the last run",
+        f"{size(last.size)} of the oldest run",
     )
 
 

@@ -48,7 +48,7 @@ class OtherCompactor:
         return (
             f"another program compacts the table too: commit user {self.commit_user!r}, last in "
             f"snapshot {self.snapshot_id}, {duration(self.age_millis)} ago. If `lake compact` "
-            "rewrites the same files first, the commit of that writer conflicts, and its Flink or "
+            "rewrites the same files first, the commit of that program conflicts, and its Flink or "
             "Spark job fails and restarts"
         )
 
@@ -56,7 +56,7 @@ class OtherCompactor:
     def advice(self) -> str:
         """The command that sets ``write-only``, and the advice to restart the other program."""
         return (
-            f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
+            f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that program"
         )
 
     @property

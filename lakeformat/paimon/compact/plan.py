@@ -268,7 +268,7 @@ def _too_few_small(small: int, files: int, *, in_order: bool) -> str:
     if small == 0:
         return f"none of {files} files is small"
     verb = "is" if small == 1 else "are"
-    few = "too few of them beside each other" if in_order and small > 1 else "too few"
+    few = "but too few of them are adjacent" if in_order and small > 1 else "too few"
     return f"{small} of {files} files {verb} small, {few} for a compaction"
 
 

@@ -78,8 +78,8 @@ def _keyed(handle: TableHandle) -> str | None:
 def _append(handle: TableHandle) -> str | None:
     if handle.options.data_evolution_enabled:
         return (
-            "sets 'data-evolution.enabled', and this version reads files of single columns but "
-            "does not join them into new ones"
+            "sets 'data-evolution.enabled': its files may have only some columns, and this version "
+            "reads such files but does not compact them"
         )
     if handle.options.row_tracking_enabled:
         return "tracks row ids ('row-tracking.enabled'), which this version would lose"

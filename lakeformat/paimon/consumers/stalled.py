@@ -84,11 +84,11 @@ class StalledConsumer:
         """
         name = shlex.quote(self.id)
         if self.damage is not None:
-            return f"lake consumer set {table} {name} --next NUMBER, or delete the file"
+            return f"lake consumer set {table} {name} --next NUMBER, or delete the consumer's file"
         command = f"lake consumer reset {table} {name}"
         if self.is_of_stream:
-            return f"restart the stream or, if it has ended, {command}"
-        return f"restart its reader or, if it has ended, {command}"
+            return f"restart the stream or, if it has ended for good, {command}"
+        return f"restart its reader or, if the reader has ended for good, {command}"
 
     def advice_to_maintain(self, table: str) -> str:
         """Return the advice: restart the reader, or run a maintenance that deletes the consumer.
@@ -98,8 +98,9 @@ class StalledConsumer:
         if self.damage is not None:
             return self.advice(table)
         command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
-        reader = "the stream" if self.is_of_stream else "its reader"
-        return f"restart {reader} or, if it has ended, {command}"
+        if self.is_of_stream:
+            return f"restart the stream or, if it has ended for good, {command}"
+        return f"restart its reader or, if the reader has ended for good, {command}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""

@@ -24,7 +24,7 @@ class Keys(Enum):
 
     ONCE = "each key once"
     """For data files: ascending keys, each once; rows of one key are already merged."""
-    REPEATED = "rows with one key together"
+    REPEATED = "rows with the same key next to each other"
     """For changelog files: ascending keys; all changes of one key are next to each other."""
     ANY = "in any order"
     """No order, for files of ``bucket-postpone``; their rows are sorted when they get a bucket."""
@@ -32,7 +32,7 @@ class Keys(Enum):
 
 _REMEDIES = {
     Keys.ONCE: "sort and merge them",
-    Keys.REPEATED: "sort them by key, with the changes of one key in their order,",
+    Keys.REPEATED: "sort them by key with a stable sort",
 }
 
 

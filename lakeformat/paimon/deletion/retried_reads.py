@@ -36,7 +36,7 @@ def look_again(handle: TableHandle, look: Callable[[], T]) -> T:
             if looks == _LOOKS:
                 raise changed_too_often(handle, _LOOKS, missing) from missing
             before = now
-    raise AssertionError("the last look returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
 def changed_too_often(handle: TableHandle, times: int, met: LakeError) -> SnapshotExpiredError:

@@ -171,8 +171,8 @@ def select_snapshots(
         if follower is not None and follower >= retention.older_than:
             return Selection(
                 position,
-                f"snapshot {ids[position]} was the newest until {moment_text(follower)}, at or "
-                f"after the age limit {moment_text(retention.older_than)}",
+                f"snapshot {ids[position]} was the newest until {moment_text(follower)}, so it "
+                f"is not older than the age limit {moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
 

@@ -32,7 +32,8 @@ def misread_reasons(handle: TableHandle) -> tuple[Reason, ...]:
     table, options = handle.argument, handle.options
     return tuple(
         Reason(
-            f"{sentence(error)} Operations that need the option fail; this report uses its default",
+            f"{sentence(error)} Operations that need the option fail; this report uses the "
+            "option's default",
             f"lake set-option {table} {shlex.quote(key)}=VALUE, or, for the default, "
             f"lake unset-option {table} {shlex.quote(key)}",
             is_severe=any(options.uses(key, operation) for operation in _OF_ROWS),

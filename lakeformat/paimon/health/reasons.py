@@ -210,8 +210,8 @@ def _of_deletes(
     if deletes.files_over_limit:
         limit = handle.options.compaction_delete_ratio_threshold
         yield Reason(
-            f"deletion vectors hide more than {limit:.0%} of the rows of "
-            f"{_many(deletes.files_over_limit, 'file')}",
+            f"in {_many(deletes.files_over_limit, 'file')}, deletion vectors hide more than "
+            f"{limit:.0%} of the rows",
             f"lake compact {table} --strategy full",
         )
     if files.rows and deletes.delete_rows > MUCH_DELETED * files.rows:

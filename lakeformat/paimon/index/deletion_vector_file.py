@@ -83,7 +83,7 @@ def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: 
     if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
         raise CorruptTableError(
             f"{uri} has {size} bytes, but the deletion vector of {found.data_file_name} should "
-            f"be {found.length} bytes at byte {found.offset}; {RESTORE}"
+            f"take {found.length} bytes from byte {found.offset} on; {RESTORE}"
         )
     stream.seek(found.offset)
     return stream.read(min(found.length + FRAME_BYTES, size - found.offset))

@@ -249,7 +249,7 @@ def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], 
         if len(nulls):
             raise InvalidRequestError(
                 f"column {name!r} is NOT NULL, but a row of "
-                f"{key_text(rows, rules.keys, int(nulls[0]))}, which merge engine 'partial-update' "
-                "merges with another row, has a null there; give the column a value in every row, "
-                "also in deletes, or make the column nullable"
+                f"{key_text(rows, rules.keys, int(nulls[0]))} has a null there, and merge engine "
+                "'partial-update' has to merge this row with another one; give the column a value "
+                "in every row, also in deletes, or make the column nullable"
             )

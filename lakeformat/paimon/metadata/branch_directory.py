@@ -77,10 +77,10 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
             return
         uri = storage.uri(layout.root)
         raise NotFoundError(
-            f"branch {layout.branch!r} of {uri} is being created, renamed or deleted, or such a "
-            "call was interrupted. If a program still works on the branch, wait. If not, repeat "
-            f"the interrupted call. `lake branch delete {uri} {layout.branch}` removes a branch "
-            "whose creation or deletion was interrupted"
+            f"branch {layout.branch!r} of {uri} is being created, renamed or deleted, or a program "
+            "was interrupted while it did so. If a program still works on the branch, wait. If "
+            "not, repeat the interrupted creation, renaming or deletion. `lake branch delete "
+            f"{uri} {layout.branch}` removes a branch whose creation or deletion was interrupted"
         )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "main is the only one"

@@ -27,8 +27,8 @@ _FOR_READ = (
     "TABLE` corrects the hint"
 )
 _FOR_COMMIT = (
-    "Lost files can be restored only as long as no commit succeeds: this commit takes the number "
-    "%d, so if it succeeds, do not restore the lost files, but write their changes again"
+    "This commit takes the number %d. If it succeeds, do not restore lost files, but write their "
+    "changes again. If it fails, restore lost files from a backup before the next commit"
 )
 _log = logging.getLogger(__name__)
 

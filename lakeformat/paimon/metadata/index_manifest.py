@@ -119,7 +119,7 @@ def read_index_manifest(
 
 
 def _state_record(entry: IndexManifestEntry) -> dict[str, Any]:
-    assert entry.kind is FileKind.ADD, "an index manifest lists no deleted file"
+    assert entry.kind is FileKind.ADD, "an index manifest must list only ADD entries"
     return index_entry_record(entry)
 
 

@@ -80,7 +80,7 @@ def summarise_columns(
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
     """Return the manifest-list entry for a manifest that was written with these ``columns``."""
-    assert len(columns), "a manifest without entries is never written"
+    assert len(columns), "a manifest must have at least one entry"
     deleted = int(columns.is_delete.sum())
     min_row_id, max_row_id = _row_ids(columns)
     return ManifestMeta(

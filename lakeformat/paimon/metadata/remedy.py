@@ -36,6 +36,7 @@ class Remedy(StrEnum):
         "the file hides a branch while a call creates, deletes or renames it. If no such call is "
         "running: delete the file and repeat the call that was interrupted; repeat a creation "
         "without exist_ok. If the repeated call fails because a branch exists: delete the branch "
-        "that the file is named after, and repeat the call once more, unless it renames the "
-        "deleted branch. Remove orphan files afterwards"
+        "that the file is named after, and repeat the call once more. But if the call should "
+        "rename the branch that you have just deleted, do not repeat it: the new name is complete. "
+        "Remove orphan files afterwards"
     )

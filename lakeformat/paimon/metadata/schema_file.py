@@ -297,7 +297,8 @@ def _checked(members: Mapping[str, Any]) -> TableSchema:
     for text in _texts(schema):
         if not isinstance(text, str):
             raise ValueError(
-                f"its name, key, option, default value or comment {text!r} is not text"
+                f"one of its names, keys, options, default values and comments is {text!r}, not "
+                "text"
             )
         text.encode()  # half of a surrogate pair is not text
     _refuse_repeated("field id", ids)

@@ -38,8 +38,8 @@ class BucketOptions:
         "dynamic-bucket.target-row-num",
         whole_number(1, 2**63 - 1),
         "2000000",
-        "With 'bucket' = '-1' and a primary key: number of keys at which a bucket is full, and new "
-        "keys get the next bucket.",
+        "With 'bucket' = '-1' and a primary key: a bucket with this number of keys is full; new "
+        "keys are then added to another bucket.",
     )
     postpone_default_bucket_num = Option(
         "postpone.default-bucket-num",
@@ -91,8 +91,9 @@ class BucketOptions:
         "-1",
         "Number of buckets. -1: one for an append table, as many as needed for a primary-key "
         "table. -2: only for a primary-key table; new rows are postponed, and become visible when "
-        "a compaction gives them a bucket. After the first snapshot, only a positive number can "
-        "change, to another positive number; then run `lake rescale`.",
+        "a compaction gives them a bucket. After the first snapshot, -1 and -2 cannot be changed; "
+        "a positive number can be changed only to another positive number. After that change, run "
+        "`lake rescale`.",
     )
     bucket_key = Option(
         "bucket-key",

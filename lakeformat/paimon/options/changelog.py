@@ -22,8 +22,9 @@ class ChangelogOptions:
         one_of("none", "input", "lookup", "full-compaction"),
         "none",
         "Content of the changelog files of a primary-key table. none: there are no such files. "
-        "input: the rows as they were written. lookup: the changes that new rows make, added by "
-        "their first compaction. full-compaction: the differences between full compactions.",
+        "input: the rows as they were written. lookup: the changes that new rows make, "
+        "written when these rows are compacted for the first time. full-compaction: the "
+        "differences between full compactions.",
     )
     changelog_row_deduplicate = Option(
         "changelog-producer.row-deduplicate",
@@ -64,8 +65,9 @@ class ChangelogOptions:
         OPTIONAL_NUMBER,
         "",
         "Number of commits after which writers of other engines compact a bucket in full. If it "
-        "is set, reads with scan.mode = compacted-full skip the other compactions of those "
-        "writers. Writers of this library never compact: run `lake compact` instead.",
+        "is set, reads with scan.mode = compacted-full use only these full compactions and the "
+        "compactions of batch jobs. Writers of this library never compact: run `lake compact` "
+        "instead.",
         group=Group.PERFORMANCE,
     )
     deletion_vectors_bitmap64 = Option(

@@ -96,9 +96,9 @@ class CommittingOptions:
         "commit.strict-mode.last-safe-snapshot",
         OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another commit user compacted or overwrote the same partitions after "
+        "Refuse a commit if another commit user compacted or overwrote one of its partitions after "
         "the snapshot with this number (0: in the whole history). An overwrite is also refused if "
-        "another commit user added rows to them. Empty: no check.",
+        "another commit user added rows to one of its partitions. Empty: no check.",
     )
     manifest_compression = Option(
         "manifest.compression",
@@ -113,8 +113,8 @@ class CommittingOptions:
         "manifest.format",
         one_of("avro", "orc", "parquet"),
         "avro",
-        "Format of manifests, manifest lists and index manifests; readers other than Java support "
-        "only avro.",
+        "Format of manifests, manifest lists and index manifests. Java and this library support "
+        "every format; other readers support only avro.",
         mutable=False,
     )
     manifest_target_size_bytes = Option(

@@ -34,8 +34,9 @@ class CompactionOptions:
         "num-sorted-run.compaction-trigger",
         whole_number(1, 1_000_000),
         "5",
-        "If a bucket has this number of sorted runs, a minor compaction merges runs of similar "
-        "size. If it has more, the compaction always merges some. Fewer runs are faster to read.",
+        "If a bucket has this number of sorted runs, a minor compaction merges those of similar "
+        "size, if there are any. If the bucket has more runs, a minor compaction always merges "
+        "some of them. Fewer runs are faster to read.",
         group=Group.PERFORMANCE,
     )
     stop_trigger = Option(

@@ -94,9 +94,8 @@ class ExpiryOptions:
         "file-operation.thread-num",
         OPTIONAL_NUMBER,
         "",
-        "Number of files that are deleted, listed or read at the same time. Empty: four per "
-        "processor for deletions and lists of snapshots, tags and branches, 16 for the search for "
-        "orphan files and missing files.",
+        "Number of files that are deleted, listed or read at the same time. Empty: 16 for "
+        "the search for orphan files and missing files, otherwise four per processor.",
         group=Group.PERFORMANCE,
         older_keys=("delete-file.thread-num",),
     )

@@ -59,7 +59,7 @@ class FileOptions:
         per_level(_COMPRESSION),
         "",
         "Compression of a primary-key table's new files by level, where it differs from "
-        "file.compression: a light one for level 0, which is soon rewritten.",
+        "file.compression. A light compression suits level 0, whose files are soon rewritten.",
         group=Group.PERFORMANCE,
     )
     file_compression_zstd_level = Option(
@@ -90,9 +90,9 @@ class FileOptions:
         or_unset(TIME_ZONE_NAME),
         "",
         "Time zone of the JVMs that write the table's ORC files. Reads of TIMESTAMP_LTZ use it for "
-        "files that name no zone (those without a TIMESTAMP column). Unset: UTC. With a zone "
-        "outside UTC, this library writes Parquet files instead of ORC files to a table with a "
-        "TIMESTAMP_LTZ column.",
+        "files that name no zone (those without a TIMESTAMP column). Unset: UTC. With "
+        "another zone than UTC, this library writes Parquet files instead of ORC files to a table "
+        "with a TIMESTAMP_LTZ column, unless orc.timestamp-ltz.legacy.type is false.",
     )
     target_file_size_bytes = Option(
         "target-file-size",
@@ -117,21 +117,23 @@ class FileOptions:
         "changelog-file.format",
         or_unset(_FORMAT),
         "",
-        "Format of new changelog files. Unset: that of the data files of their level.",
+        "Format of new changelog files. Unset: the format of the data files that are written "
+        "together with them.",
     )
     changelog_file_compression = Option(
         "changelog-file.compression",
         or_unset(_COMPRESSION),
         "",
-        "Compression of new changelog files. Unset: that of the data files of their level.",
+        "Compression of new changelog files. Unset: the compression of the data files that are "
+        "written together with them.",
         group=Group.PERFORMANCE,
     )
     changelog_statistics_mode = Option(
         "changelog-file.stats-mode",
         or_unset(STATISTICS_MODE),
         "",
-        "Like metadata.stats-mode, for changelog files. Unset: as for the data files of their "
-        "level.",
+        "Like metadata.stats-mode, for changelog files. Unset: as for the data files that are "
+        "written together with them.",
         group=Group.PERFORMANCE,
     )
     file_suffix_include_compression = Option(

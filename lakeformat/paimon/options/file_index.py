@@ -21,8 +21,8 @@ class FileIndexOptions:
         "file-index.read.enabled",
         BOOLEAN,
         "true",
-        "Scans skip files whose index proves that no row matches the condition; false for tables "
-        "whose indexes are damaged or seldom help.",
+        "Scans skip files whose index proves that no row matches the condition. Set false if the "
+        "indexes of the table are damaged or seldom help.",
         group=Group.PERFORMANCE,
     )
     file_index_in_manifest_threshold_bytes = Option(
@@ -37,8 +37,8 @@ class FileIndexOptions:
         "file-index.bloom-filter.columns",
         COLUMN_NAMES,
         "",
-        "Columns with a bloom filter, which excludes values that a file does not have: for = and "
-        "IN on columns of many values.",
+        "Columns with a bloom filter, by which scans skip files that lack the wanted value: for = "
+        "and IN on columns of many values.",
         group=Group.PERFORMANCE,
     )
     file_index_bloom_filter_items = ColumnOption(
@@ -98,7 +98,7 @@ class FileIndexOptions:
         "file-index.range-bitmap.<column>.chunk-size",
         SIZE,
         "16 kb",
-        "Number of bytes of values per block of a range bitmap. Unset: 16 kb, but for types of one "
-        "or two bytes each value has its own block.",
+        "Number of bytes of values per block of a range bitmap. Unset: 16 kb; for BOOLEAN, TINYINT "
+        "and SMALLINT, one value per block.",
         group=Group.PERFORMANCE,
     )

@@ -149,37 +149,37 @@ class MergeOptions(AggregateOptions):
         "partial-update.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = partial-update: a delete removes the row of its key. If the key is "
-        "written again before the next compaction, the new row is merged with the values of the "
-        "delete. false: "
-        "a write, read or compaction that merges a delete with another row fails, unless the "
-        "table has a sequence group or ignore-delete.",
+        "With merge-engine = partial-update: a row of the kind -D removes the row of its key. If "
+        "the key is written again before a compaction drops the -D row, the new row is merged "
+        "with the values in the -D row. false: a write, read or compaction that merges a row of "
+        "the kind -D or -U with another row fails, unless the table has a sequence group or "
+        "ignore-delete.",
         mutable=False,
     )
     remove_record_on_sequence_group = Option(
         "partial-update.remove-record-on-sequence-group",
         COLUMN_NAMES,
         "",
-        "With merge-engine = partial-update: columns that an option "
-        "`fields.<column>.sequence-group` names as `<column>`; if a delete is the newest row by "
-        "such a column, it removes the row of its key.",
+        "With merge-engine = partial-update: columns that stand for `<column>` in an option "
+        "`fields.<column>.sequence-group`. A row of the kind -D removes the row of its key if its "
+        "value in such a column is not smaller than that of earlier rows.",
         mutable=False,
     )
     remove_record_on_delete_of_aggregation = Option(
         "aggregation.remove-record-on-delete",
         BOOLEAN,
         "false",
-        "With merge-engine = aggregation: a delete removes the row of its key. If the key is "
-        "written again before the next compaction, the new row is merged with the values of the "
-        "delete. false: the aggregate function of each column subtracts the value of the delete. "
-        "A function that cannot subtract, such as max, fails.",
+        "With merge-engine = aggregation: a row of the kind -D removes the row of its key. If the "
+        "key is written again before a compaction drops the -D row, the new row is merged with the "
+        "values in the -D row. false: the aggregate function of each column subtracts the value in "
+        "the -D row. A function that cannot subtract, such as max, fails.",
         mutable=False,
     )
     sequence_group = ColumnOption(
         "fields.<column>.sequence-group",
         COLUMN_NAMES,
         "",
-        "With merge-engine = partial-update: columns that a row updates only if its `<column>` is "
-        "not smaller than that of earlier rows. `<column>` can be several names with commas "
-        "between.",
+        "With merge-engine = partial-update: columns that a row updates only if its value in "
+        "`<column>` is not smaller than the values of earlier rows. `<column>` can be several "
+        "names with commas between.",
     )

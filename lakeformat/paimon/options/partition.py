@@ -50,7 +50,8 @@ class PartitionOptions:
         "partition.expiration-max-num",
         whole_number(1, 2**31 - 1),
         "100",
-        "The most partitions that one expiry deletes; the next expiry deletes more.",
+        "The most partitions that one expiry deletes. If more partitions have expired, later "
+        "expiries delete the rest.",
         group=Group.PERFORMANCE,
     )
     partition_expiration_batch_size = Option(
@@ -80,7 +81,7 @@ class PartitionOptions:
         Kind("actions with commas between", _actions),
         "success-file",
         "Marks of a partition that is done. 'success-file': a file `_SUCCESS` in its directory. "
-        "'done-partition': a directory with its name and the ending `.done`. 'mark-event', "
-        "'http-report' and 'custom' are for other engines; with them, marking a partition here "
-        "fails.",
+        "'done-partition': an empty directory beside it, with the same name and the ending "
+        "`.done`. 'mark-event', 'http-report' and 'custom' are for other engines; with them, "
+        "marking a partition here fails.",
     )

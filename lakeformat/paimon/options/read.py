@@ -34,7 +34,8 @@ class ReadOptions:
         "source.split.open-file-cost",
         SIZE,
         "4 mb",
-        "When files are combined into a split, which one reader reads, a smaller file counts as "
-        "this large. A larger size puts fewer small files into one split.",
+        "Scans combine files into splits; one reader reads one split. A file that is smaller than "
+        "this size counts as if it had this size. So a larger size puts fewer small files into one "
+        "split.",
         group=Group.PERFORMANCE,
     )

@@ -123,10 +123,9 @@ class TableOptions(DeclaredOptions):
         """
         if not self.makes_changelog:
             raise InvalidRequestError(
-                f"option 'changelog-producer' is {self.changelog_producer!r}, so compactions of "
-                "this table write no changelog. To compact the table, use `lake compact`. To get "
-                "a changelog, set another producer: docs/changelog.md lists the tables that may "
-                "have one"
+                f"option 'changelog-producer' is {self.changelog_producer!r}, but `lake changelog` "
+                "works only with 'lookup' and 'full-compaction'. To compact the table, use `lake "
+                "compact`. To set another producer, follow docs/changelog.md"
             )
         return "minor" if self.changelog_producer == "lookup" else "full"
 

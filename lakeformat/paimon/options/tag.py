@@ -62,8 +62,9 @@ class TagOptions:
         "tag.automatic-completion",
         BOOLEAN,
         "false",
-        "Periods without a commit get a tag, too: each later snapshot is tagged for one of these "
-        "periods, oldest first.",
+        "If several periods have ended before the next snapshot, this snapshot gets the tag of the "
+        "oldest of them, the snapshot after it the tag of the second, and so on, until each "
+        "has a tag. false: only the newest of these periods gets a tag.",
     )
     tag_num_retained_max = Option(
         "tag.num-retained-max",

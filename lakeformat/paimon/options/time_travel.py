@@ -101,21 +101,23 @@ class TimeTravelOptions:
         "incremental-between",
         TEXT,
         "",
-        "Scans of other engines return the changes between two snapshots or tags. This library "
-        "refuses a scan whose call names no snapshot. To read changes, use Table.changes.",
+        "Scans of other engines return the changes between two snapshots or tags. In this library "
+        "the option has another effect: a scan whose call names no snapshot is refused. To read "
+        "changes, use Table.changes.",
     )
     incremental_between_timestamp = Option(
         "incremental-between-timestamp",
         TEXT,
         "",
-        "Scans of other engines return the changes between two times. This library refuses a scan "
-        "whose call names no snapshot. To read changes, use Table.changes.",
+        "Scans of other engines return the changes between two times. In this library the option "
+        "has another effect: a scan whose call names no snapshot is refused. To read changes, use "
+        "Table.changes.",
     )
     incremental_to_auto_tag = Option(
         "incremental-to-auto-tag",
         TEXT,
         "",
         "Scans of other engines return the changes between an automatic tag and the tag before "
-        "it. This library refuses a scan whose call names no snapshot. To read changes, use "
-        "Table.changes.",
+        "it. In this library the option has another effect: a scan whose call names no snapshot "
+        "is refused. To read changes, use Table.changes.",
     )

@@ -29,9 +29,9 @@ class WriteOptions:
         "optimistic",
         "The outcome of a write with the argument read_snapshot, if other commits have changed the "
         "same partitions since that snapshot. optimistic: the write fails with "
-        "CommitConflictError. transaction-order: it succeeds, and keeps what those commits have "
-        "changed, even if it has rows with the same keys. The argument conflict of a write takes "
-        "precedence.",
+        "CommitConflictError. transaction-order: the write succeeds, and keeps what those commits "
+        "have changed, even if the write has rows with the same keys. A write with the argument "
+        "`conflict` ignores this option.",
     )
     write_buffer_size_bytes = Option(
         "write-buffer-size",
@@ -71,8 +71,8 @@ class WriteOptions:
         "10",
         "Number of buckets of an append table for which a writer keeps files open; with more "
         "buckets, further rows are held in the buffer and written bucket by bucket. With 'bucket' "
-        "= '-2': number of partitions for which a writer keeps files open; with more, it closes "
-        "all files each time it has written its buffer.",
+        "= '-2': number of partitions for which a writer keeps files open. If it has open files "
+        "for more partitions, it closes all of them each time it has written its buffer.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(
@@ -93,8 +93,9 @@ class WriteOptions:
         "local-sort.max-num-file-handles",
         whole_number(2, 1_000_000),
         "128",
-        "The largest number of temporary files that a writer has at a time; it merges all of them "
-        "at once. Further rows become files of the table.",
+        "The largest number of temporary files of a writer. When the writer has this many and its "
+        "buffer is full again, it merges these files and the buffer into files of the table. Then "
+        "it deletes the temporary files.",
         group=Group.PERFORMANCE,
     )
     write_only = Option(

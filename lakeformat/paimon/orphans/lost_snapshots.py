@@ -24,9 +24,9 @@ def lost_snapshots(handle: TableHandle, known: Mapping[str, int]) -> str | None:
         if lost is not None and branch not in unfinished_branches(storage, layout):
             return (
                 f"{lost}. The files of lost snapshots look like orphans, so no orphan file is "
-                "deleted: restore the lost files from a backup, unless a commit was made since the "
-                "loss. If they cannot be restored, run "
-                f"`lake repair-hints {handle.argument}`. Run it also if none was lost, for example "
-                "if a rollback removed these snapshots while another program committed"
+                "deleted. If snapshots were lost and no commit was made since then, restore them "
+                "from a backup. If they cannot be restored, or if none was lost, run `lake "
+                f"repair-hints {handle.argument}`. None was lost, for example, if a rollback "
+                "removed these snapshots while another program committed"
             )
     return None

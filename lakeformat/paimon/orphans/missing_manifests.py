@@ -238,16 +238,15 @@ def _report(
     before = 0 if head is None else head.total_record_count
     after = before if live is None else int(live.row_count.numbers.sum())
     of = "" if head is None else f" of the newest snapshot {head.id}"
+    are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
     gone = "none is missing"
     if missing:
-        are = "is" if len(missing) == 1 else "are"
-        names = counted(_lost(missing), "data file")
-        gone = f"{len(missing)} {are} missing, with the names of {names}"
+        record = f"the record of {counted(_lost(missing), 'data file')}"
+        gone = f"{len(missing)} {are} missing, and with {them} {record}"
         if objection is None:
             gone += f": {after:,} of {counted(before, 'row')} would remain"
     todo = ""
     if missing and dry_run:
-        them = "it" if len(missing) == 1 else "them"
         todo = f"; nothing was changed. Restore {them} from a backup"
         if objection is None:
             todo += f", or remove {them} with dry_run=False{lost_changes(handle)}"

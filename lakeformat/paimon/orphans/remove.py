@@ -225,7 +225,9 @@ def _objection(
     """
     if not plan.files or max_share == 1:
         return None
-    remedy = "check the files of a dry run, and pass max_share=1 if all of them may be deleted"
+    remedy = (
+        "check the files that a dry run lists, and pass max_share=1 if all of them may be deleted"
+    )
     if scan.references.looked_through.is_nothing:
         return (
             f"{handle.uri} has no snapshot, tag or changelog, so all its files look like orphans: "

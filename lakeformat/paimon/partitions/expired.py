@@ -102,7 +102,7 @@ def _time_of(
         return partition.updated or "one of its files has no creation time"
     text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))
     if text is None:
-        return "one of the values that make its time is null"
+        return "the time is read from partition columns, and one of their values is null"
     time = rules.format.parse(text)
     return time or f"{text!r} {NO_MATCH} {rules.format.formatter!r}"
 

@@ -68,9 +68,9 @@ def _sources(
 def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> None:
     if not field.type.nullable and field.name not in schema.partition_keys:
         raise CorruptTableError(
-            f"column {field.name!r} is NOT NULL, but no file with the rows of "
-            f"{group[0].file.file_name} has it; restore the manifest from a backup or roll the "
-            "table back to an earlier snapshot"
+            f"column {field.name!r} is NOT NULL, but it is stored neither in "
+            f"{group[0].file.file_name} nor in another file of the same rows; restore the "
+            "manifest from a backup or roll the table back to an earlier snapshot"
         )
 
 

@@ -157,7 +157,7 @@ def publish_return(
     write_hints(handle.storage, handle.layout, snapshot.id)
     handle.observe_commit()
     _log.info(
-        "rolled %s back to the rows of snapshot %d, as snapshot %d",
+        "rolled %s back to the rows of snapshot %d; the new snapshot is %d",
         *(handle.uri, target.snapshot.id, snapshot.id),
     )
     return report_return(handle, plan, snapshot.id, name)
@@ -310,8 +310,8 @@ def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitCon
     return CommitConflictError(
         f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned when snapshot "
         f"{head.id} was the newest, but another program committed or rolled back meanwhile. "
-        "Nothing was changed: check the newest snapshot, and repeat the rollback if it may remove "
-        "the rows of that snapshot, too"
+        "Nothing was changed. Check the newest snapshot; repeat the rollback only if it should "
+        "undo that snapshot, too"
     )
 
 

@@ -221,6 +221,6 @@ def _require_same_target(
 
 def _other(handle: TableHandle, commit: CommitId, what: str) -> InvalidRequestError:
     return InvalidRequestError(
-        f"{commit} of {handle.uri} is {what}. A CommitId names one commit: nothing was changed; "
-        "pass another CommitId for this rollback"
+        f"{commit} of {handle.uri} is {what}. Nothing was changed: pass another CommitId for this "
+        "rollback, because a CommitId names only one commit"
     )

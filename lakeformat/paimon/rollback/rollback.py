@@ -121,8 +121,8 @@ def _as_latest(
     target = said.found(handle)
     if head is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot, and this rollback adds a snapshot after the newest "
-            "one. To restore the snapshot of the tag itself, repeat the rollback with "
+            f"this rollback adds a snapshot after the newest one, but {handle.uri} has no "
+            "snapshot. To restore the snapshot of the tag itself, repeat the rollback with "
             "as_latest=False (--cut-history)"
         )
     try:

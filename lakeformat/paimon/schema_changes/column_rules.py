@@ -97,8 +97,9 @@ def check_bucket_key_type(schema: TableSchema, path: Path, old: DataType, new: D
     if not keeps_buckets(options.bucket_function, old, new):
         raise InvalidRequestError(
             f"{shown(path)} is a bucket-key column, which cannot change its type from "
-            f"{_text(old)} to {_text(new)}, because rows are in the buckets of the old type; "
-            "create a new table and copy the rows"
+            f"{_text(old)} to {_text(new)}: the new type would assign other buckets to the same "
+            "values, but existing rows remain in their buckets; create a new table and copy the "
+            "rows"
         )
 
 

@@ -121,8 +121,8 @@ def _check_sequence_field(schema: TableSchema) -> None:
     if missing:
         raise InvalidRequestError(
             f"option {key!r} is {','.join(names)!r}, but the primary key lacks the partition "
-            f"column {missing[0]!r}, so a row may move between partitions regardless of "
-            f"its sequence; add {missing[0]!r} to the primary key, or leave the option out"
+            f"column {missing[0]!r}, so the order of the writes, not this option, decides which "
+            f"partition has a key; add {missing[0]!r} to the primary key, or leave the option out"
         )
 
 

@@ -47,7 +47,10 @@ ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 _NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
 # Checked here, although this version does not use the option for its own tables.
 _MODIFIABLE = Option(
-    "deletion-vectors.modifiable", BOOLEAN, "false", "Allows deletion vectors to be enabled later."
+    "deletion-vectors.modifiable",
+    BOOLEAN,
+    "false",
+    "Allows 'deletion-vectors.enabled' to change once the table has a snapshot.",
 )
 _FLAGS = {
     option.key: option

@@ -70,14 +70,15 @@ def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> No
     for is_set, key in ((removes, _REMOVE), (bool(by_group), _REMOVE_BY_GROUP)):
         if is_set and options.ignore_delete:
             raise InvalidRequestError(
-                f"option {key!r} removes rows by deletes, which option 'ignore-delete' ignores; "
-                "remove one of the two"
+                f"option {key!r} lets deletes remove rows, but option 'ignore-delete' ignores "
+                "deletes; remove one of the two"
             )
     if removes and groups:
         raise InvalidRequestError(
-            f"option {_REMOVE!r} removes the whole row, but option {groups[0].option!r} lets "
-            f"deletes set columns to null; leave one out, or replace {_REMOVE!r} by "
-            f"{_REMOVE_BY_GROUP!r} with the sequence columns whose deletes remove the row"
+            f"option {_REMOVE!r} lets deletes remove the whole row, but option "
+            f"{groups[0].option!r} lets deletes set columns to null; leave one out, or replace "
+            f"{_REMOVE!r} by {_REMOVE_BY_GROUP!r}, and set it to the sequence columns of the "
+            "groups in which a delete removes the whole row"
         )
     sequences = {name for group in groups for name in group.sequence}
     for name in by_group:

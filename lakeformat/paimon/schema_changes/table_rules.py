@@ -161,7 +161,10 @@ def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
             reason = f"it is not in the primary key {_listed(schema.primary_keys)}"
         else:
             reason = f"it is {type_to_sql(by_name[name].type)}"
-        advice = "no column of this table can be in it: set 'bucket' to -1, without 'bucket-key'"
+        advice = (
+            "no column of this table can be in the bucket key: set 'bucket' to -1, and leave out "
+            "'bucket-key'"
+        )
         if allowed:
             advice = f"choose from the columns {', '.join(allowed)}"
         raise InvalidRequestError(f"option 'bucket-key' names {name!r}, but {reason}; {advice}")

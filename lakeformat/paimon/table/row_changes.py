@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["TableRowChanges"]
 
 _IN_THE_NEWEST = (
-    "leave out read_snapshot and conflict, so that rows are changed as they are in the newest "
-    "snapshot"
+    "leave out read_snapshot and conflict, so that the call finds and changes the rows of the "
+    "newest snapshot"
 )
 
 
@@ -126,8 +126,8 @@ def _read(
         return options.read_snapshot, options.read_identity
     if read_snapshot is not None:
         raise InvalidRequestError(
-            f"read_snapshot needs conflict='transaction-order' on {handle.uri}: without it, rows "
-            "are changed as they are in the newest snapshot. Nothing was changed; pass both "
-            "arguments, or leave out read_snapshot"
+            f"read_snapshot needs conflict='transaction-order' on {handle.uri}: without it, the "
+            "call finds and changes the rows of the newest snapshot. Nothing was changed; pass "
+            "both arguments, or leave out read_snapshot"
         )
     return None

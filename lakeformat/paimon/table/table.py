@@ -113,7 +113,8 @@ class Table(
     refused_arguments = MappingProxyType(
         {
             "compact": {
-                "max_commits": "leave it out: finished buckets are published as they are done"
+                "max_commits": "leave it out, because finished buckets are published in groups "
+                "before the compaction ends"
             },
             "write": {
                 "where": "name the partitions to replace, or call delete(where) and append the rows"

@@ -204,9 +204,9 @@ def _local(millis: int, zone: tzinfo) -> datetime:
         moment = (_EPOCH + timedelta(milliseconds=millis)).astimezone(zone)
     except OverflowError:
         raise InvalidRequestError(
-            f"{millis} ms since 1970, the watermark or time of a snapshot, is outside the range of "
-            "tag names, which ends with the year 9999; write watermarks in milliseconds since "
-            "1970, or set 'tag.automatic-creation' to 'process-time'"
+            f"the watermark or time of a snapshot is {millis} ms since 1970, but the name of an "
+            "automatic tag can show only the years 1 to 9999; write watermarks in milliseconds "
+            "since 1970, or set 'tag.automatic-creation' to 'process-time'"
         ) from None
     return moment.replace(tzinfo=None)
 

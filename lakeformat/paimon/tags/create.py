@@ -260,8 +260,8 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
             raise InvalidRequestError(
                 f"snapshot {tag.snapshot.id} of {handle.uri} already has the automatic tag "
                 f"{tag.name!r}, and {name!r} is a name for automatic tags, too "
-                "('tag.automatic-creation'). A snapshot has at most one of them. Choose a name "
-                "that is not a date or time, such as 'release-1'"
+                "('tag.automatic-creation'). A snapshot can have only one automatic tag. Choose a "
+                "name that is not a date or time, such as 'release-1'"
             )
 
 

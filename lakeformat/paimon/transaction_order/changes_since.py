@@ -88,23 +88,23 @@ class ChangesSince:
                 continue
             where = described(self.handle, touched)
             if is_own:
-                what = f"is an earlier commit of the same user {snapshot.commit_user!r}"
+                what = "a commit of the same user"
                 advice = (
-                    "Only an overwrite that was computed from the same snapshot replaces the rows "
-                    "of its earlier commit. Nothing was published; read the table again, and pass "
-                    "the new position. If an Airflow task was cleared, clear the task that read "
-                    "the table, too, or set on_clear='skip'"
+                    "An overwrite replaces the rows of that commit only if both were computed from "
+                    "the same snapshot. Nothing was published; read the table again, and pass the "
+                    "new position. If an Airflow task was cleared, clear the task that read the "
+                    "table, too, or set on_clear='skip'"
                 )
             else:
                 is_batch = READ_SNAPSHOT in (snapshot.properties or {})
-                what = "is another batch" if is_batch else "is an overwrite"
+                what = "another batch" if is_batch else "an overwrite"
                 advice = (
                     "Nothing was published; read the table again and repeat the work, and let only "
                     "one batch or overwrite at a time write a partition"
                 )
             raise final(
                 f"this batch on {self.handle.uri} was computed from {_text_of(self.base)}, but "
-                f"{named(snapshot)} {what} that changed the same partitions since: {where}. "
+                f"{what}, {named(snapshot)}, has changed the same partitions since: {where}. "
                 f"{advice}"
             )
 

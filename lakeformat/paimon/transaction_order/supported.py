@@ -76,7 +76,7 @@ def require_transaction_order(handle: TableHandle, otherwise: str = _OPTIMISTIC)
     elif options.sequence_field:
         reason = (
             f"'sequence.field' = {','.join(options.sequence_field)!r} decides which row of a key "
-            "is newer, in any order of commits: leave out read_snapshot and conflict"
+            "is newer, regardless of the order of the commits: leave out read_snapshot and conflict"
         )
     elif crosses_partitions(handle):
         reason = (

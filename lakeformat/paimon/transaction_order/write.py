@@ -285,7 +285,7 @@ def _stored_rows(
 
 def _read_once(handle: TableHandle) -> CommitConflictError:
     return final(
-        f"the buckets of keys of {handle.uri} changed while this batch was written, and its rows "
-        "can be read only once. Nothing was published; repeat the work, or pass rows that can be "
-        "read again, such as a pyarrow Table"
+        f"{handle.uri} got a newer snapshot while this batch was written. The batch must be "
+        "written again, but its rows can be read only once. Nothing was published; repeat the "
+        "work, or pass rows that can be read again, such as a pyarrow Table"
     )

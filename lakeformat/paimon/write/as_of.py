@@ -89,7 +89,7 @@ class NumbersAsOf(SequenceNumbers):
             super()._require_bucket_count(self._files_of(partitions, head))
             rescaled = CommitConflictError(
                 f"this batch on {handle.uri} was computed from snapshot {base.id}, but a partition "
-                "that it changes was rescaled since, to "
+                "that the batch changes has since been rescaled to "
                 f"{counted(handle.options.bucket, 'bucket')}. Nothing was published; read the "
                 "table again and repeat the work, and do not rescale a table while batches run"
             )

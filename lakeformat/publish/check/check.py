@@ -149,8 +149,9 @@ def _report(
     if snapshot_id is not None:
         reason = f"snapshot {snapshot_id} has {counted(rows, 'row')} in its published files"
         reason += f"; equal: {', '.join(equal) or 'no reader'}"
-        reason += f"; not equal or failed: {', '.join(bad)}" if bad else ""
-        reason += "; the metadata names other files" if problems[1] is not None else ""
+        reason += f"; failed or with other rows: {', '.join(bad)}" if bad else ""
+        has_wrong_files = problems[1] is not None
+        reason += "; the metadata names wrong files or lacks files" if has_wrong_files else ""
     report = PublicationCheckReport(
         table=handle.uri,
         snapshot_id=snapshot_id,

@@ -80,6 +80,6 @@ def _require_ours(entry: CatalogEntry, named: Named, newest: LoadedMetadata) -> 
     if is_ours(named, newest):
         return
     raise AlreadyExistsError(
-        f"{entry.name} is another table, with the metadata {named.address}; it was not changed. "
-        f"{OTHER_NAME[0].upper()}{OTHER_NAME[1:]}"
+        f"{entry.name} is another table, with the metadata {named.address}. Its entry was "
+        f"not changed. {OTHER_NAME[0].upper()}{OTHER_NAME[1:]}"
     )

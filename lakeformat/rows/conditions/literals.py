@@ -41,7 +41,7 @@ _WITHOUT_ZONE = "it has a time zone and the column has none; write the time with
 _WIDE = Context(prec=400)
 """A decimal context with enough digits for any DOUBLE rounded to the scale of a column."""
 _TRUTH = {"true": True, "false": False}
-OR_A_RANGE = ", or in a condition a range around it"
+OR_A_RANGE = ". A condition can also use a range around the value"
 """The end of a message about a value in a condition. Messages about a partition leave it out,
 because the value of a partition cannot be a range.
 """
@@ -357,7 +357,7 @@ def _require_digits(text: str, digits: int) -> None:
     fraction = _FRACTION.search(text)
     if fraction is not None and len(fraction[1]) > digits:
         kept = counted(digits, "fractional digit")
-        raise _Unfit(f"the column keeps {kept} of a second: write no more")
+        raise _Unfit(f"the column keeps {kept} of a second: write no more digits")
 
 
 def _cast(text: str, data_type: AtomicType) -> pa.Scalar:

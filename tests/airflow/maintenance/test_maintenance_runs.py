@@ -94,7 +94,7 @@ def test_steps_that_an_iceberg_table_lacks_fail_the_first_task_at_once(
     lacks = {
         "gate": "the argument 'idle' of the step 'compact' (choose partitions with where or "
         "partitions); the argument 'retain_max' of the step 'expire_snapshots' (pass retain_min "
-        "and older_than, which decide together); the argument 'limit' of ",
+        "and older_than, which together select the snapshots); the argument 'limit' of ",
         "step": "the step 'expire_partitions' (drop_partitions([...]) deletes the partitions that "
         "you name)",
     }[first]
@@ -141,7 +141,7 @@ def test_a_table_that_java_compacts_too_is_a_warning_with_its_cure(
     assert warning.startswith("shop.orders: another program compacts the table too: commit user ")
     assert "last in snapshot 5" in warning
     assert warning.endswith(
-        "To do: lake set-option shop.orders write-only=true, then restart that writer"
+        "To do: lake set-option shop.orders write-only=true, then restart that program"
     )
 
 

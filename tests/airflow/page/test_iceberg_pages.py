@@ -53,7 +53,7 @@ def test_a_table_has_its_own_facts(ask, orders):
     LakeHook().table("shop.orders").consumers.set("mirror", next_snapshot=4)
     said = words(ask(PAGE))
     assert "mirror 4 2 " in said
-    assert "deletes hide 30% or more of the rows of 3 data files" in said
+    assert "3 data files each have at least 30% deleted rows" in said
     assert f"To do: lake compact file://{orders.root} " in said
     assert "Iceberg table of version 2, partitioned by p " in said
     assert "Delete files 3 position delete files, 0 deletion vectors" in said

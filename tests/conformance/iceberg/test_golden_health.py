@@ -59,7 +59,7 @@ def test_the_partition_with_most_small_files_is_first():
     found = health("mor_position_deletes")
     assert [each.partition for each in found.worst_partitions] == ["p=x", "p=y"]
     assert [each.files for each in found.worst_partitions] == [4, 4]
-    assert findings(found) == ["deletes hide 30% or more of the rows of 3 data files"]
+    assert findings(found) == ["3 data files each have at least 30% deleted rows"]
 
 
 def test_equality_deletes_that_every_read_compares_are_a_reason():

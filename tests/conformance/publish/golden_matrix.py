@@ -55,7 +55,7 @@ history, and reads it with PyIceberg.
   that `rows` does not count.
 - `outcome`: "equal" means that PyIceberg reads exactly the published rows, at each snapshot
   and tag; "also at" lists the tags; "refused" is followed by the reason.
-  [What is refused](publish.md#what-is-refused) names what to do.
+  The section [What is refused](publish.md#what-is-refused) explains what to do.
 
 {equal} of {all} tables have the outcome "equal"; the other tables are refused.
 

@@ -146,7 +146,7 @@ def test_a_location_that_is_another_ones_is_refused(opened, tmp_path, location):
 def test_the_place_a_database_would_have_by_default_is_kept_for_it(opened, tmp_path):
     catalog = opened()
     where = f"{tmp_path}/warehouse/other.db"
-    with pytest.raises(lake.InvalidRequestError, match=r"that of 'other'"):
+    with pytest.raises(lake.InvalidRequestError, match=r"the directory of database 'other'"):
         catalog.create_database("shop", properties={"location": where})
     catalog.create_database("other", properties={"location": where})
 

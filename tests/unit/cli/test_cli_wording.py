@@ -58,8 +58,8 @@ from tests.lake_command import lake_ends
         ("table.consumers.reset(NAME), then", "`lake consumer reset TABLE NAME`, then"),
         ("table.consumers.reset('a b') deletes", "`lake consumer reset TABLE 'a b'` deletes"),
         (
-            "after table.consumers.reset('a', next_snapshot=3); or",
-            "after `lake consumer reset TABLE a --next 3`; or",
+            "call table.consumers.reset('a', next_snapshot=3), and",
+            "call `lake consumer reset TABLE a --next 3`, and",
         ),
         (
             "drop it with drop_table('a.b') or `lake drop-table a.b`",

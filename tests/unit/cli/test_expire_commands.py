@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_saved_is_said_before_anything_is_removed(catalog,
         )
         assert isinstance(shown.exception, lake.LakeError), shown.output
         assert "No such file" in str(shown.exception)
-        assert f"create the directory {tmp_path / 'no'} first" in str(shown.exception)
+        assert f"Create the directory {tmp_path / 'no'} first" in str(shown.exception)
     assert len(catalog.table("shop.orders").snapshots()) == 3
 
 

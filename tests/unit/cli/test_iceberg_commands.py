@@ -166,7 +166,7 @@ def test_delete_files_of_other_formats_are_refused(tmp_path):
     table.branches.create("dev")
     branch = "shop.orders$branch_dev"
     message = refusal("compact-deletes", branch, "--warehouse", str(tmp_path))
-    assert "is a Paimon table, and only Iceberg tables have a compaction of delete files" in message
+    assert "is a Paimon table, but `lake compact-deletes` works only on Iceberg tables" in message
     assert message.endswith(f"run `lake compact '{branch}'`, which also compacts data files")
 
 

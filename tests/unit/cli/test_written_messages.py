@@ -37,7 +37,7 @@ def refusal(tmp_path, row):
 @pytest.mark.parametrize("form", MESSAGES)
 def test_change_messages_are_named_and_nothing_is_written(tmp_path, form):
     text = refusal(tmp_path, MESSAGES[form])
-    applied = f'the job \'ingest\' applies them with the key "format": "{form}"'
+    applied = f'to apply them, run the job \'ingest\' with "format": "{form}"'
     assert f"rows.json holds change messages, not rows: {applied}" in text
 
 

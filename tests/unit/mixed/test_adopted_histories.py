@@ -84,7 +84,8 @@ def test_a_dry_run_of_a_detach_that_merges_says_so(catalog):
     mixed.write(names(_2="b"))
     report = catalog.detach_table("db.t", merge=True, dry_run=True)
     assert report.merged
-    assert report.sentence.startswith("its changes would be merged, and db.t would be an ordinary")
+    expected = "db.t would be an ordinary Iceberg table, after a merge of its changes; would"
+    assert report.sentence.startswith(expected)
     assert contents(mixed) == {1: "a", 2: "b"}
 
 

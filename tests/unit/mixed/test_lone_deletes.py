@@ -27,7 +27,7 @@ def test_lone_deletes_are_recorded_as_merged_and_removed_later(aged):
     assert aged.merge().snapshot_ids == ()  # nothing is left to record
     aged.write((8, "y", "gone"), kind="-D")
     report = aged.merge()
-    assert report.reason.startswith("deletes without a row to delete are recorded as merged in 1")
+    assert report.reason.startswith("deletes that match no row are recorded as merged in 1")
     assert len(report.snapshot_ids) == 1
     aged.now += 12 * HOUR
     aged.set({"change.data.ttl.minutes": "60"})

@@ -320,7 +320,7 @@ def test_a_catalog_service_gets_the_changes_of_both_stores(metastore, tmp_path):
         (lake.remove_option("mixed-format.primary-key-fields"), "only operations on both stores"),
         (lake.set_option("lake.detaching", "db.t"), "only operations on both stores"),
         ("drop a", "is not a change of a schema: pass the results"),
-        (lake.set_option("format-version", "3"), "does not upgrade tables"),
+        (lake.set_option("format-version", "3"), "does not change the format version"),
         (lake.set_option("base.file-index.hash-bucket", "3"), "set it to a power of two"),
         (lake.set_option("write.upsert.enabled", "maybe"), "true or false"),
         (lake.rename_column("c", "d"), "'table.event-time-field' names it"),

@@ -253,7 +253,7 @@ def test_a_key_in_two_partitions_is_refused_with_how_to_keep_one_row(catalog, ta
     )
     days = pa.array([7, 8], pa.int32())
     source.write(pa.table({"id": pa.array([1, 1], pa.int32()), "day": days}))
-    advice = r"has rows in other partitions, call delete\(\) of the source for these"
+    advice = r"has rows in other partitions, delete those rows with delete\(\) of the source"
     with pytest.raises(lake.InvalidRequestError, match=advice):
         lake.clone_table(source, target, "copies.t")
     source.delete("id = 1 and day = 7")

@@ -225,7 +225,7 @@ def test_commands_and_jobs_expire_the_pair(tmp_path):
     shown = CliRunner().invoke(app, words, env={"COLUMNS": "400"})
     assert shown.exit_code == 0, shown.output
     assert "2 files of " in shown.output
-    assert "with 2 merged changes from the change store" in shown.output
+    assert "with 2 merged changes from the newest snapshot of the change store" in shown.output
     request = {"warehouse": str(tmp_path), "catalog_options": {"format": "iceberg"}}
     result = expire_job.run({**request, "table": "db.t", "dry_run": True})
     assert result["reason"].startswith("change store: 1 snapshot would expire")

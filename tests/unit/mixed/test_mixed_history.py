@@ -74,7 +74,7 @@ def test_the_first_snapshot_of_a_transaction_with_two_is_no_state():
         found = table.scan(table.primary_key, snapshot=each.position).to_arrow().to_pylist()
         assert len({tuple(row.values()) for row in found}) == len(found), each.position
     for each in hidden:
-        with pytest.raises(lake.NotFoundError, match="that was current"):
+        with pytest.raises(lake.NotFoundError, match="was never the current snapshot"):
             table.scan(snapshot=each["snapshot-id"])
     assert table.advance("main/2.1", 1).numbers == (2, 3)
     assert [each.position.numbers for each in table.since("main/2.2").snapshots][:1] == [(2, 3)]

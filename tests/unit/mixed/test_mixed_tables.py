@@ -288,7 +288,7 @@ def test_a_state_is_chosen_by_position_snapshot_or_time_and_others_are_refused()
         table.scan(snapshot=lake.Position((9, 9)))
     with pytest.raises(lake.NotFoundError, match="had no snapshot at"):
         table.scan(as_of=1)
-    with pytest.raises(lake.NotFoundError, match=r"neither store of .* has a snapshot 5"):
+    with pytest.raises(lake.NotFoundError, match=r"history of .* has no snapshot 5"):
         table.scan(snapshot=5)
     with pytest.raises(lake.InvalidRequestError, match="3 is not a position of the Mixed table"):
         table.position("3")

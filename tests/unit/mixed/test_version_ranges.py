@@ -59,7 +59,7 @@ def compared_files(table: Any, **how: Any) -> int:
     """Return the number of base files whose versions a scan compares with those of inserts."""
     explained = table.scan(**how).explain()
     assert (explained.version_bytes > 0) is (explained.version_files > 0)
-    assert ("read once more, to compare them with inserts" in str(explained)) is (
+    assert ("read once more, to compare their versions" in str(explained)) is (
         explained.version_files > 0
     )
     return explained.version_files

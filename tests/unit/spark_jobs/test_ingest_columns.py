@@ -311,7 +311,7 @@ def test_a_sql_column_is_read_with_the_type_of_the_column_that_it_becomes(catalo
         ({"columns": {"Order": "id"}}, r"does not have: .*\. Write columns={'id': 'Order'}"),
         ({"columns": {"total": "Order"}}, "no column 'total'"),
         ({"columns": {"id": "Order"}, "casts": {"amont": "INT"}}, r"did you mean 'amount'\?"),
-        ({"columns": {"amount": "Order"}}, "are both column 'amount' of the table"),
+        ({"columns": {"amount": "Order"}}, "the source has a column 'amount', too"),
         ({"columns": {"id": "Order", "no": "Order"}}, "'Order' appears twice"),
         (
             {"casts": {"id": "NUMBER"}},

@@ -140,8 +140,8 @@ class Rewriting:
             if message.bucket % part.classes != part.remainder:
                 place = partition_path(self.handle.schema, part.partition)
                 raise CorruptTableError(
-                    f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows that "
-                    "are not in the bucket of their keys, for example rows whose new bucket is "
-                    f"{message.bucket} (of {self.count}). Rescale with executor='serial', which "
-                    "accepts such rows"
+                    f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows in "
+                    "buckets that do not match their keys, for example rows for bucket "
+                    f"{message.bucket} of the {self.count} new buckets. Rescale with "
+                    "executor='serial', which accepts such rows"
                 )

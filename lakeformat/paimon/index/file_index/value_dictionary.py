@@ -140,7 +140,10 @@ class ValueDictionary:
         code, key_offset = header.count("codes"), header.count("bytes before its values")
         count = header.count("values in a chunk")
         if code + count >= self.size:
-            raise header.error(f"a chunk has code {code + count}, but there are {self.size} values")
+            raise header.error(
+                f"a chunk names value {code + count}, counted from 0, but there are only "
+                f"{self.size} values"
+            )
         if first == key:
             return code, True
         values = _ChunkValues.read(self._keys, key_offset, count, header, self.data_type)

@@ -19,7 +19,7 @@ __all__ = [
     "RefusedRow",
 ]
 
-REMOVE_STORED = "To remove a stored row, roll the table back to a snapshot before it"
+REMOVE_STORED = "To remove a stored row, roll the table back to a snapshot without this row"
 """The advice for a stored row that cannot be merged.
 
 A DELETE does not help, because it must be merged with this row.

@@ -34,8 +34,8 @@ class Arithmetic(Enum):
     """The kinds of arithmetic: how the numbers of a type are added."""
 
     INTEGER = "refused if the result overflows the declared width"
-    FLOAT = "as in IEEE 754, one step after the other"
-    LONG_DECIMAL = "unscaled values of 64 bits, may exceed the precision; refused beyond 64 bits"
+    FLOAT = "one addition after the other, each rounded as in IEEE 754"
+    LONG_DECIMAL = "may exceed the precision; refused if the unscaled sum exceeds 64 bits"
     WIDE_DECIMAL = "exact; null if the result exceeds the precision"
 
 

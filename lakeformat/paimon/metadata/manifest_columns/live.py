@@ -94,7 +94,7 @@ def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
     """Return the CorruptTableError about two ADDs of one file without a DELETE between them."""
     return CorruptTableError(
         f"{source} adds {entry.file.file_name} of bucket {entry.bucket} twice; "
-        "roll the table back to the snapshot before the second commit"
+        "roll the table back to the snapshot before the commit that added it again"
     )
 
 
@@ -102,7 +102,8 @@ def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
     """Return the CorruptTableError about a DELETE of a file that no earlier entry has added."""
     return CorruptTableError(
         f"{source} deletes {entry.file.file_name} of bucket {entry.bucket}, "
-        "which it never added; roll the table back to the snapshot before that commit"
+        "which no earlier commit added; roll the table back to the snapshot before the commit that "
+        "deletes it"
     )
 
 

@@ -20,7 +20,7 @@ LAYOUT = by_key(
             "orc.column.encoding.direct",
             "orc.dictionary.key.threshold",
         ),
-        "size of a file of deletion vectors; here each bucket has one": (
+        "size of a file of deletion vectors; writers here write one such file per bucket": (
             "deletion-vector.index-file.target-size",
         ),
         "order and content of manifests; those written here are unsorted and keep statistics": (

@@ -113,7 +113,7 @@ MEANING: dict[str, ForeignOption] = {
         "calls Java classes when a tag is made or deleted", frozenset({Op.TAG}), harmless=()
     ),
     "type": _meaning(
-        "makes the table one of another kind, with rows outside of Paimon's data files",
+        "declares a table of another kind, whose rows are not in Paimon's data files",
         _EVERYTHING,
         "read it with the engine that made it; a format-table is a directory of plain files, which "
         "`lake migrate` turns into a table; an iceberg-table or lance-table needs a reader of that "

@@ -67,7 +67,8 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "how long another engine's job remembers the bucket of a key; a writer here looks it up": (
         "cross-partition-upsert.index-ttl",
     ),
-    "how another engine's batch job assigns rows to buckets at once; here a compaction does": (
+    "how another engine's batch job writes rows directly to the buckets of a table with 'bucket' = "
+    "'-2'; here a compaction moves the rows to their buckets": (
         "postpone.batch-write-fixed-bucket",
         "postpone.batch-write-fixed-bucket.rescale-load-factor",
     ),
@@ -111,9 +112,8 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "auto-create",
         "owner",
     ),
-    "no effect here and in current releases of Paimon; tables of older releases may have it": (
-        "sequence.auto-padding",
-    ),
+    "how older releases of Paimon padded the values of sequence fields; no effect here or in "
+    "current releases": ("sequence.auto-padding",),
     "how another engine's job behaves; nothing here runs its jobs": (
         "batch-scan-mode",
         "commit.custom-listeners",
@@ -197,7 +197,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "scan.ignore-corrupt-files",
         "scan.ignore-lost-files",
     ),
-    "how scan.fallback-branch and chain-table.enabled work; no effect on their own": (
+    "details of scan.fallback-branch and chain-table.enabled; no effect if neither is set": (
         "chain-table.chain-partition-keys",
         "chain-table.split.key-range-enabled",
         "chain-table.streaming.merge-snapshot",

@@ -163,9 +163,10 @@ class ChangeStream(TableStream[Snapshot, int]):
         )
         if consumer is not None:
             advice = (
-                f"Continue there after table.consumers.reset({consumer!r}, next_snapshot="
-                f"{earliest}); or call table.consumers.reset({consumer!r}), and start the stream "
-                "again with a full read"
+                "To skip the expired changes, call table.consumers.reset("
+                f"{consumer!r}, next_snapshot={earliest}), and start the stream again. To read "
+                f"all rows instead, call table.consumers.reset({consumer!r}), and start the "
+                "stream again with a full read"
             )
         raise NotFoundError(
             f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "

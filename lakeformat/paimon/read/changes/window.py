@@ -218,7 +218,6 @@ class _Ends:
         if self._earliest == self._latest:
             some = f"snapshot {self._latest}"
         return (
-            f"the table has the changes of {some}, "
-            f"so the earliest start is after snapshot {self._earliest - 1} "
-            f"and the latest end is snapshot {self._latest}"
+            f"the table has the changes of {some}, so 'after' must be at least "
+            f"{self._earliest - 1} and 'upto' at most {self._latest}"
         )

@@ -206,7 +206,7 @@ def test_a_name_with_a_dot_is_written_as_a_tuple(catalog):
 
 def test_a_table_whose_names_are_mapped_is_refused(catalog):
     made(catalog, options={"schema.name-mapping.default": "[]"})
-    with pytest.raises(lake.UnsupportedError, match="gives ids to their names"):
+    with pytest.raises(lake.UnsupportedError, match="maps column names to field ids"):
         catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
 
 

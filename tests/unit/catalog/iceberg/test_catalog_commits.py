@@ -341,7 +341,7 @@ def test_an_answer_without_the_new_snapshot_does_not_count_as_published(
     found = _rest_table(server, tmp_path)
     old = {"metadata-location": server.tables[NAME], "metadata": server._content(NAME)}
     monkeypatch.setattr(server, "_commit", lambda name, body: old)
-    with pytest.raises(lake.CommitOutcomeUnknownError, match="lacks its new snapshot"):
+    with pytest.raises(lake.CommitOutcomeUnknownError, match="lacks the snapshot of this commit"):
         commit_metadata(found, append("a"))
 
 

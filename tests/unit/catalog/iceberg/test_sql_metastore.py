@@ -77,7 +77,7 @@ def test_the_catalogs_of_one_database_are_apart(tmp_path):
     assert catalog.table("db.t").scan().count() == 60
     assert opened(tmp_path).list_databases() == []
     with pytest.raises(
-        lake.NotFoundError, match=r"which also has 'c_dev_six_commits'.*catalog-name"
+        lake.NotFoundError, match=r"also has these catalogs: 'c_dev_six_commits'.*catalog-name"
     ):
         opened(tmp_path).table("db.t")
 

@@ -195,7 +195,7 @@ def test_a_file_that_a_slow_commit_deleted_is_not_reported_as_published():
         storage.after = ("create", "v5.metadata.json", delete)
 
     storage.before = ("create", "v5.metadata.json", meanwhile)
-    with pytest.raises(CommitOutcomeUnknownError, match=r"v5.*does not have its changes"):
+    with pytest.raises(CommitOutcomeUnknownError, match=r"v5.*lacks the changes"):
         add(storage, "paused")
     assert found(storage) == ["a", "b", "c", "d", "e", "f", "g"]
 
@@ -244,7 +244,7 @@ def test_a_lost_change_without_a_snapshot_is_not_reported_as_published(change):
         storage.after = ("create", "v6.metadata.json", delete)
 
     storage.before = ("create", "v6.metadata.json", meanwhile)
-    with pytest.raises(CommitOutcomeUnknownError, match=r"v6.*does not have its changes"):
+    with pytest.raises(CommitOutcomeUnknownError, match=r"v6.*lacks the changes"):
         commit_metadata(handle_on(storage), lambda its: change(its.metadata))
     assert found(storage) == ["a", "b", "c", "d", "e", "f", "g"]
 

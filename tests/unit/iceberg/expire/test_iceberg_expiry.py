@@ -94,7 +94,8 @@ def test_a_file_outside_is_deleted_only_below_an_allowed_directory(storage):
     assert report.lines == (
         "3 snapshots expired",
         "deleted 1 file of 5 B: 1 statistics file",
-        "kept 1 file outside of the table, because external_roots does not allow the directory",
+        "kept 1 file that is outside of the table and of the directories that external_roots "
+        "allows",
     )
     assert (storage.exists("other/s2.puffin"), storage.exists(f"{ROOT}/metadata/s1.puffin")) == (
         True,

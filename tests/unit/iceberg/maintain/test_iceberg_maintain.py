@@ -174,7 +174,8 @@ def test_a_consumer_that_stopped_is_an_obstacle_until_it_is_deleted(storage):
 
     [obstacle] = table.maintain().obstacles
     assert obstacle.finding == (
-        "consumer 'mirror' has not moved for 3 d, and consumers keep 2 snapshots from expiring"
+        "consumer 'mirror' has not moved for 3 d; all consumers together keep 2 snapshots from "
+        "expiring"
     )
     assert obstacle.advice.endswith(f"lake maintain {table.location} --expire-consumers '3 d'")
 

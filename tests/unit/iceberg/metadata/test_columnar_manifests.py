@@ -153,8 +153,18 @@ NO_PARTITION = StructType(())
         FILE_FIELDS | {999: ("new", ["null", {"type": "array", "items": "string"}])},
         FILE_FIELDS | {999: ("new", ["null", "string", "long"])},
         FILE_FIELDS | {999: ("new", {"type": "map", "values": "int"})},
+        FILE_FIELDS | {101: ("file_format", ["null", "string"])},
+        FILE_FIELDS | {101: ("file_format", ["string", "null"])},
     ],
-    ids=["other order", "null last", "unknown list", "unknown union", "unknown map"],
+    ids=[
+        "other order",
+        "null last",
+        "unknown list",
+        "unknown union",
+        "unknown map",
+        "format may be null",
+        "format may be null, null last",
+    ],
 )
 def test_fields_in_another_order_and_unknown_ones_do_not_matter(fields):
     given = [{"first_row_id": 5, "new": None}, {"record_count": -1, "new": None}]

@@ -168,7 +168,7 @@ def test_manifests_that_version_1_lists_by_their_paths_have_no_counts():
 @pytest.mark.parametrize(
     ("listed", "member", "reason"),
     [
-        ({}, entry(status=0), "an entry without sequence_number whose status is not"),
+        ({}, entry(status=0), "an entry without sequence_number, but the status"),
         ({}, entry(status=3), "the status of an entry is 3, but must be 0 or 1 or 2"),
         ({}, entry({"content": 1}), "the content of an entry is 1, but must be 0;"),
         ({"content": 1}, entry(), "the content of an entry is 0, but must be 1 or 2;"),

@@ -44,7 +44,7 @@ def test_a_hint_above_every_file_is_reported(caplog):
     assert find_metadata_file(storage, "t") == "t/metadata/v2.metadata.json"
     assert "version-hint.text has 4, but the newest metadata file is v2.meta" in caplog.text
     assert "newer metadata files up to version 4 were lost" in caplog.text
-    assert "a commit takes the number 3 again" in caplog.text
+    assert "that commit uses the number 3 again" in caplog.text
     assert "write 2 into the hint" in caplog.text
 
 

@@ -115,8 +115,8 @@ def test_what_lies_under_a_null_is_not_looked_at(data_type, row, reason):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"", "shorter than the 4 bytes of its number of fields"),
-        (b"\0\0\0", "shorter than the 4 bytes of its number of fields"),
+        (b"", "shorter than the field count at its start, which takes 4 bytes"),
+        (b"\0\0\0", "shorter than the field count at its start, which takes 4 bytes"),
         (framed(HEADER * 3, arity=2), "not of 1 fields"),
         (b"\x01\0\0\0" + bytes(16), "not of 1 fields"),
         (framed(HEADER), "shorter than 20 bytes"),
@@ -165,7 +165,7 @@ def test_values_that_share_their_bytes_do_not_grow_beyond_the_row():
     types = [parse_type("ARRAY<ARRAY<ARRAY<ARRAY<INT>>>>")]
     tracemalloc.start()
     try:
-        with pytest.raises(CorruptTableError, match="is outside of the items"):
+        with pytest.raises(CorruptTableError, match="is outside of the variable-length part"):
             decode_row(row, types)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:

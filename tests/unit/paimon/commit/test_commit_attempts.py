@@ -204,7 +204,7 @@ def test_a_commit_after_a_loss_warns_that_the_lost_snapshot_must_not_be_restored
     orders.storage.delete(orders.layout.snapshot(3))
     commit(orders, message(orders, X))
     assert head(orders).id == 3
-    assert "this commit takes the number 3, so if it succeeds, do not restore" in caplog.text
+    assert "This commit takes the number 3. If it succeeds, do not restore" in caplog.text
 
 
 def test_pinned_commits_look_at_what_came_in_between_their_attempts():

@@ -200,7 +200,7 @@ def test_small_files_between_large_ones_are_left_alone():
     for number in range(6):
         rows.commit(("+I", number, "a" if number % 2 else large))
     assert rows.table.compact(strategy="minor").reason == (
-        "nothing to do: 3 of 6 files are small, too few of them beside each other for a compaction"
+        "nothing to do: 3 of 6 files are small, but too few of them are adjacent for a compaction"
     )
 
 

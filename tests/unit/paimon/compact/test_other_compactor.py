@@ -23,7 +23,7 @@ DAY = 24 * 60 * 60 * 1000
 WARNING = (
     "another program compacts the table too: commit user 'flink', last in snapshot 3, 0 ms ago"
 )
-CURE = "lake set-option shop.orders write-only=true, then restart that writer"
+CURE = "lake set-option shop.orders write-only=true, then restart that program"
 runner = CliRunner()
 
 
@@ -149,7 +149,7 @@ def test_health_says_who_compacts_what_happens_and_what_to_do(orders, clock):
 
     assert reason.finding == (
         "another program compacts the table too: commit user 'flink', last in snapshot 3, 1 min "
-        "ago. If `lake compact` rewrites the same files first, the commit of that writer "
+        "ago. If `lake compact` rewrites the same files first, the commit of that program "
         "conflicts, and its Flink or Spark job fails and restarts"
     )
     assert reason.advice == CURE

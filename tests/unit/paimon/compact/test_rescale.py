@@ -158,7 +158,7 @@ def test_rows_that_lie_in_a_wrong_bucket_are_not_spread(catalog, monkeypatch):
     before = content(table)
     monkeypatch.setattr(rescaling, "classes_of", lambda *_: 2)  # as if 2 were a divisor of 3
 
-    with pytest.raises(lake.CorruptTableError, match="not in the bucket of their keys"):
+    with pytest.raises(lake.CorruptTableError, match="buckets that do not match their keys"):
         table.rescale(bucket=3, executor="threads")
 
     assert content(table) == before

@@ -63,7 +63,7 @@ def test_a_reader_that_has_not_come_for_long_is_a_reason_with_the_command(orders
 
     assert told(orders) == [
         "consumer 'the mirror' has not moved for 9 d, so snapshot 2 and all later ones cannot "
-        "expire: restart its reader or, if it has ended, lake consumer reset "
+        "expire: restart its reader or, if the reader has ended for good, lake consumer reset "
         "shop.orders 'the mirror'"
     ]
     assert orders.health().verdict == "degraded"

@@ -178,7 +178,7 @@ def test_a_key_may_repeat_in_a_changelog_but_not_in_a_data_file():
     assert write(bucket.files.new_changelog(), bucket.batch(rows)).row_count == 3
     bucket = Bucket()
     sort = (
-        "rows with one key together: sort them by key, with the changes of one key in their order"
+        "rows with the same key next to each other: sort them by key with a stable sort before they"
     )
     refused(bucket, bucket.files.new_changelog(), rows[::-1], match=sort)
 

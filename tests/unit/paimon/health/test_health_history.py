@@ -471,7 +471,8 @@ def test_one_command_cures_small_files_and_what_a_stuck_consumer_keeps(catalog):
     runs, consumer = report.reasons
     assert (runs.advice, report.first_step) == ("lake maintain shop.orders",) * 2
     assert consumer.advice == (
-        "restart its reader or, if it has ended, lake maintain shop.orders --expire-consumers '2 d'"
+        "restart its reader or, if the reader has ended for good, "
+        "lake maintain shop.orders --expire-consumers '2 d'"
     )
     shown = lake_says(catalog, "health", "shop.orders")
     command = re.escape(f"lake -w {catalog.location} maintain shop.orders")

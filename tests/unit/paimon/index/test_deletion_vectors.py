@@ -168,10 +168,10 @@ def test_a_wrong_checksum_is_named_with_file_and_offset(form):
     [
         ({"length": 25}, "has length 24, but the index manifest records 25"),
         ({"cardinality": 3}, "has 2 rows, but the index manifest records 3"),
-        ({"offset": 0}, "should be 24 bytes at byte 0"),
+        ({"offset": 0}, "should take 24 bytes from byte 0 on"),
         ({"offset": 30}, "has 33 bytes"),
-        ({"length": -1}, "should be -1 bytes"),
-        ({"length": 2**31 - 1}, "should be 2147483647 bytes"),
+        ({"length": -1}, "should take -1 bytes"),
+        ({"length": 2**31 - 1}, "should take 2147483647 bytes"),
     ],
 )
 def test_a_manifest_that_says_something_else_is_an_error(change, reason):

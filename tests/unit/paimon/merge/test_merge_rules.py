@@ -142,7 +142,7 @@ REFUSED = [
             "partial-update.remove-record-on-delete": "true",
             "ignore-delete": "true",
         },
-        "'partial-update.remove-record-on-delete' removes rows by deletes, which option 'ignore-",
+        "'partial-update.remove-record-on-delete' lets deletes remove rows, but option 'ignore-",
     ),
     (
         {
@@ -150,11 +150,11 @@ REFUSED = [
             "partial-update.remove-record-on-sequence-group": "g",
             "partial-update.ignore-delete": "true",
         },
-        "'partial-update.remove-record-on-sequence-group' removes rows by deletes",
+        "'partial-update.remove-record-on-sequence-group' lets deletes remove rows",
     ),
     (
         {**GROUP, "partial-update.remove-record-on-delete": "true"},
-        "removes the whole row, but option 'fields.g.sequence-group' lets deletes set columns",
+        "remove the whole row, but option 'fields.g.sequence-group' lets deletes set columns",
     ),
     (
         {**GROUP, "partial-update.remove-record-on-sequence-group": "h"},
@@ -227,7 +227,7 @@ CHANGES = [
     ([lake.set_option("sequence.field", "nix")], "'sequence.field' names .*'nix'"),
     ([lake.set_option("fields.a.aggregate-function", "sum")], "needs a sequence group"),
     ([lake.set_option("fields.b.sequence-group", "a")], "'b', whose type STRING"),
-    ([lake.set_option("ignore-delete", "true")], "which option 'ignore-delete' ignores"),
+    ([lake.set_option("ignore-delete", "true")], "option 'ignore-delete' ignores deletes"),
     ([lake.set_option("merge-engine", "first-row")], "is for merge engine 'partial-update'"),
     ([lake.set_option("rowkind.field", "g")], "'rowkind.field' names 'g', which is BIGINT"),
 ]

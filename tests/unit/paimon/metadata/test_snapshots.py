@@ -124,7 +124,7 @@ def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplo
 def test_a_commit_after_a_loss_does_not_advise_to_restore_the_lost_snapshot(caplog):
     storage = storage_with(1, 2, latest=b"3")
     assert latest_snapshot_id(storage, LAYOUT, for_commit=True) == 2
-    assert "this commit takes the number 3, so if it succeeds, do not restore" in caplog.text
+    assert "This commit takes the number 3. If it succeeds, do not restore" in caplog.text
 
 
 def test_a_snapshot_under_the_wrong_number_is_corrupt():

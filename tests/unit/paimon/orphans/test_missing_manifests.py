@@ -61,7 +61,7 @@ def test_a_dry_run_says_what_is_lost_and_changes_nothing():
     lose_manifest_of(table, 1)
     report = table.remove_missing_manifests()
     assert "checked 3 manifests of the newest snapshot 3: 1 is missing" in report.reason
-    assert "with the names of 1 data file: 2 of 3 rows would remain" in report.reason
+    assert "and with it the record of 1 data file: 2 of 3 rows would remain" in report.reason
     assert (report.published, report.objection) == (None, None)
     assert table.latest_snapshot().id == 3
 

@@ -87,8 +87,8 @@ def test_two_tags_are_compared_even_after_their_snapshots_have_expired(table):
         (
             (1, 4),
             lake.NotFoundError,
-            "the table has the changes of snapshots 1 to 3, so the earliest start is after "
-            "snapshot 0",
+            "the table has the changes of snapshots 1 to 3, so 'after' must be at least 0 and "
+            "'upto' at most 3",
         ),
         ((4, 5), lake.NotFoundError, "snapshots 1 to 3"),
         ((4,), lake.NotFoundError, "snapshots 1 to 3"),
@@ -122,7 +122,7 @@ def test_a_window_that_is_not_there_is_refused_with_what_is(table, window, error
 def test_changes_of_expired_snapshots_are_refused_and_never_left_out(table):
     table.expire(1)
     with pytest.raises(
-        lake.NotFoundError, match="snapshots 2 to 3, so the earliest start is after snapshot 1"
+        lake.NotFoundError, match="snapshots 2 to 3, so 'after' must be at least 1 and"
     ):
         table.table.changes(0)
     with pytest.raises(lake.NotFoundError, match=r"the state of .* has expired"):

@@ -380,7 +380,7 @@ def test_a_watermark_after_the_year_9999_is_refused(millis):
     options = {"tag.automatic-creation": "watermark", "sink.watermark-time-zone": "Asia/Tokyo"}
     rows = KeyedRows(options)
     rows.commit(("+I", 1, "a"), watermark=millis)
-    with pytest.raises(lake.InvalidRequestError, match="outside the range of tag names"):
+    with pytest.raises(lake.InvalidRequestError, match="only the years 1 to 9999"):
         rows.table.tags.create_due()
 
 

@@ -146,7 +146,7 @@ def test_an_overwrite_that_is_done_again_replaces_its_first_rows_and_keeps_the_s
     assert rows_of(rows) == expected
     rows.table.compact()
     assert rows_of(rows) == expected
-    with pytest.raises(lake.CommitConflictError, match="is another batch that changed"):
+    with pytest.raises(lake.CommitConflictError, match="but another batch, snapshot"):
         rows.table.write(batch((1, "C")), commit=lake.CommitId("other", 1), **how)
 
 
@@ -168,7 +168,7 @@ def test_rows_that_are_added_again_as_of_the_same_snapshot_are_refused_with_the_
     with pytest.raises(lake.CommitConflictError) as refused:
         rows.table.write(batch((2, "B")), commit=lake.CommitId("job", 2), **how)
     said = str(refused.value)
-    assert "is an earlier commit of the same user 'job' that changed the same partitions" in said
+    assert "but a commit of the same user, snapshot 4 (" in said
     assert "clear the task that read the table, too, or set on_clear='skip'" in said
     assert rows_of(rows) == {1: "john", 2: "A", 3: "bob"}
 
@@ -186,7 +186,7 @@ def test_the_table_option_decides_where_the_call_does_not():
 def test_another_batch_in_between_is_refused():
     rows, position = began()
     rows.table.write(batch((2, "AMY")), read_snapshot=position, conflict=ORDER)
-    with pytest.raises(lake.CommitConflictError, match=r"snapshot 4 .* is another batch"):
+    with pytest.raises(lake.CommitConflictError, match="another batch, snapshot 4 "):
         rows.table.write(batch((2, "x")), read_snapshot=position, conflict=ORDER)
     rows.table.write(batch((5, "eve")), overwrite="table")
     with pytest.raises(lake.CommitConflictError, match=r"snapshot 5 \(OVERWRITE"):
