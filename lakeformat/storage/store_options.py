@@ -94,62 +94,35 @@ class StoreOption:
 
     name: str
     key: str
-    sentence: str
     parse: Callable[[str], object] = _text
     is_secret: bool = False
     synonyms: tuple[str, ...] = ()
 
 
 STORE_OPTIONS = (
-    StoreOption("s3.endpoint", "endpoint", "Address of the store; default: AWS.", _address),
-    StoreOption("s3.access-key", "access_key_id", "Access key.", synonyms=("s3.access.key",)),
-    StoreOption(
-        "s3.secret-key", "secret_access_key", "Secret key.", _text, True, ("s3.secret.key",)
-    ),
-    StoreOption("s3.session.token", "session_token", "Token of a temporary key.", _text, True),
-    StoreOption(
-        "s3.region", "region", "Region; default: us-east-1.", synonyms=("s3.endpoint.region",)
-    ),
-    StoreOption(
-        "s3.path.style.access",
-        "path_style",
-        "Bucket in the path (true, the default) or in the host name (false).",
-        _switch,
-        synonyms=("s3.path-style-access",),
-    ),
-    StoreOption(
-        "s3.connection.timeout",
-        "timeout",
-        "The longest time of one request; default: 30s.",
-        _seconds,
-    ),
-    StoreOption("gs.endpoint", "base_url", "Address of the store; default: Google.", _address),
+    StoreOption("s3.endpoint", "endpoint", _address),
+    StoreOption("s3.access-key", "access_key_id", synonyms=("s3.access.key",)),
+    StoreOption("s3.secret-key", "secret_access_key", _text, True, ("s3.secret.key",)),
+    StoreOption("s3.session.token", "session_token", _text, True),
+    StoreOption("s3.region", "region", synonyms=("s3.endpoint.region",)),
+    StoreOption("s3.path.style.access", "path_style", _switch, synonyms=("s3.path-style-access",)),
+    StoreOption("s3.connection.timeout", "timeout", _seconds),
+    StoreOption("gs.endpoint", "base_url", _address),
     StoreOption(
         "gs.auth.service.account.json.keyfile",
         "application_credentials",
-        "Path of a service account's key file.",
         _key_file,
         is_secret=True,
     ),
-    StoreOption("gs.auth.access-token", "bearer_token", "An access token.", _text, True),
-    StoreOption(
-        "azure.endpoint",
-        "endpoint",
-        "Address of the store; default: derived from the account.",
-        _address,
-    ),
-    StoreOption("azure.account", "account_name", "Storage account, unless the address names it."),
-    StoreOption("azure.account-key", "account_key", "Key of the account.", _text, True),
-    StoreOption("azure.sas-token", "sas_key", "Shared access signature.", _text, True),
-    StoreOption("azure.tenant-id", "tenant_id", "Tenant of the service principal."),
-    StoreOption("azure.client-id", "client_id", "Service principal."),
-    StoreOption("azure.client-secret", "client_secret", "Secret of the principal.", _text, True),
-    StoreOption(
-        SINGLE_WRITER,
-        "single_writer",
-        "No other process writes this warehouse: publish without any guarantee of the store.",
-        _switch,
-    ),
+    StoreOption("gs.auth.access-token", "bearer_token", _text, True),
+    StoreOption("azure.endpoint", "endpoint", _address),
+    StoreOption("azure.account", "account_name"),
+    StoreOption("azure.account-key", "account_key", _text, True),
+    StoreOption("azure.sas-token", "sas_key", _text, True),
+    StoreOption("azure.tenant-id", "tenant_id"),
+    StoreOption("azure.client-id", "client_id"),
+    StoreOption("azure.client-secret", "client_secret", _text, True),
+    StoreOption(SINGLE_WRITER, "single_writer", _switch),
 )
 _BY_NAME = {name: option for option in STORE_OPTIONS for name in (option.name, *option.synonyms)}
 
