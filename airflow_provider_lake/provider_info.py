@@ -74,13 +74,13 @@ def _modules(*names: str) -> dict[str, Any]:
 def _settings() -> dict[str, Any]:
     return {
         "snapshot_url": _setting(
-            "Address of a table browser for the link of a task, with {database}, {table} and "
-            "{snapshot_id} as placeholders. Default: the task's tab 'Lake snapshots'.",
+            "Address in a table browser that a task's link 'Lake snapshot' opens, with {database}, "
+            "{table} and {snapshot_id} as placeholders. Default: the task's tab 'Lake snapshots'.",
             "https://tables.example.org/{database}/{table}?snapshot={snapshot_id}",
         ),
         "spark_history_url": _setting(
-            "Address of the Spark history server for the link of a task. Default: the page of the "
-            "task's driver, while it runs.",
+            "Address of the Spark history server that a task's link 'Spark UI' opens. Default: the "
+            "page of the task's driver, which exists only while the driver runs.",
             "https://spark-history.example.org",
         ),
     }
@@ -156,7 +156,8 @@ def _catalog_fields() -> dict[str, Any]:
         ),
         "external_roots": _text(
             "External roots",
-            "Directories outside a table's own that may hold its files, separated by commas. "
+            "Directories in which tables may have files outside of their own directories, "
+            "separated by commas. "
             "Default: tables read and delete files only in their own directory.",
         ),
         "options": {

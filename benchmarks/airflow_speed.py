@@ -42,9 +42,9 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.airflow_speed", description=__doc__)
     parser.add_argument(
-        "--rounds", type=int, default=7, help="number of runs of each task, and of commits"
+        "--rounds", type=int, default=7, help="number of runs of each task, and number of commits"
     )
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the page")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="folder for the report")
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="lake-bench-airflow-") as folder:
         lines = []
@@ -74,7 +74,8 @@ def report(place: Path, rounds: int) -> Iterator[str]:
     yield "# How long does a run with one task take, and how soon is a commit noticed?\n"
     yield (
         f"A real Airflow {version('apache-airflow')} (SQLite, LocalExecutor) on {os.cpu_count()} "
-        "processors, by its own clock; runs one at a time and in turn.\n"
+        "processors. The time of a run is that from its queueing to its end, as Airflow recorded "
+        "both. The DAGs took turns, one run at a time.\n"
     )
     with LocalAirflow(place / "airflow", HERE / "airflow_dags", settings=settings) as airflow:
         airflow.wait_for_dags(BASELINE, *JOBS, "watched", seconds=_PATIENCE_SECONDS)
@@ -104,7 +105,7 @@ def run_table(times: Mapping[str, Sequence[float]]) -> Iterator[str]:
     rounds = len(times[BASELINE])
     yield (
         f"| a run with one task | median of {rounds}, s | fastest, s | "
-        "times the empty one, by the fastest | at most |"
+        f"fastest / fastest of `{BASELINE}` | at most |"
     )
     yield "|---|---|---|---|---|"
     for name, own in times.items():

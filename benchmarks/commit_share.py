@@ -72,8 +72,9 @@ def report(answers: dict[str, Answer], commits: int) -> str:
     lines = [
         "# How much of a commit is waiting for the storage?",
         "",
-        f"One file to a table of {FILES:,} files, {commits} times; medians. The calls are those of",
-        "[What a commit costs](../../docs/commit-cost.md); the rest is the library's own time.",
+        f"{commits} commits each add one file to a table of {FILES:,} files. All numbers are",
+        "medians. [What a commit costs](../../docs/commit-cost.md) lists a commit's storage calls.",
+        "The time outside these calls is the library's own.",
         "",
         "| storage | a commit, ms | in the storage's calls |",
         "|---|---|---|",

@@ -176,7 +176,10 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--files", type=int, default=FILES, help=f"files of a table ({FILES})")
     parser.add_argument(
-        "--warm-ups", type=int, default=WARM_UPS, help=f"rounds of Java alone ({WARM_UPS})"
+        "--warm-ups",
+        type=int,
+        default=WARM_UPS,
+        help=f"rounds in which only Java runs, before those in turns ({WARM_UPS})",
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds in turns ({ROUNDS})")
     parser.add_argument(

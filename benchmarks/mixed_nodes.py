@@ -70,11 +70,13 @@ def format_report(answers: list[Answer], rows: int) -> str:
     lines = [
         "# What does the number of nodes cost?",
         "",
-        f"A Mixed table with {rows:,} rows in its base store; {COMMITS} commits each replace "
-        f"{rows // SHARE:,} random keys. CPU seconds of all commits, and of a read of all rows, "
-        f"the best of {ROUNDS}. All tables ended with equal sums.",
+        f"Each line is a Mixed table with {rows:,} rows in its base store. A node is a hash "
+        "bucket; base files and changes can have different numbers of nodes. "
+        f"{COMMITS} commits each replace the rows of {rows // SHARE:,} random keys. The times are "
+        "CPU seconds: those of all these commits together, and those of one read of all rows, the "
+        f"best of {ROUNDS}. All tables ended with equal sums.",
         "",
-        "| nodes of base files | of changes | files of changes | all writes, s | one read, s |",
+        "| nodes of base files | nodes of changes | change files | all writes, s | one read, s |",
         "|---|---|---|---|---|",
         *(
             f"| {each.base_nodes} | {each.change_nodes} | {each.files} | {each.writes:.2f} | "

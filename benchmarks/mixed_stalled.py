@@ -168,8 +168,8 @@ def format_report(
     """Return the report of answers that a command has measured."""
     has_java = any(each.java is not None for each in answers)
     by_java = (
-        f" Java is Iceberg's library in a Spark of two threads, the best of {JAVA_ROUNDS} rounds; "
-        "it reads the table with equality deletes."
+        " Iceberg's Java library reads the table with equality deletes, too, in a Spark of two "
+        f"threads; its time is the best of {JAVA_ROUNDS} rounds."
     )
     header = ["commits", "Mixed, s", "Iceberg with equality deletes, s"]
     header += ["the same, read by Java, s"] * has_java
@@ -186,14 +186,16 @@ def format_report(
         "",
         *_table(header, [_cells(each, has_java=has_java) for each in answers]),
         "",
-        "Both tables have a file of inserts and a file of deletes for each commit; the Mixed table "
-        f"has both for each of its {NODES} nodes, so a read opens {NODES} times as many files. A "
-        "node is a hash bucket, and memory holds the deletes of one node at a time.",
+        "Each commit adds a file of inserts and a file of deletes to the table with equality "
+        f"deletes. The Mixed table has {NODES} nodes (hash buckets), and a commit adds both files "
+        f"for each node. So a read of the Mixed table opens {NODES} times as many files. Memory "
+        "holds the deletes of one node at a time.",
         "",
         "## Changes of one node of eight",
         "",
-        f"The same number of rows and changes, but all changed keys are in one of {MANY_NODES} "
-        "nodes. Each read of nodes plans the read of the whole table first.",
+        "These tables have as many rows and changes as those above. But this Mixed table has "
+        f"{MANY_NODES} nodes, and all changed keys are in one of them. The time of a read of some "
+        "nodes includes the planning of a read of the whole table.",
         "",
         *_table(of_node, [_cells_of_node(each) for each in of_one_node]),
         "",

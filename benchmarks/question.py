@@ -56,4 +56,7 @@ class Question(Generic[Data, Result]):
     def __post_init__(self) -> None:
         unknown = {self.baseline, *self.targets, *self.controls} - set(self.candidates)
         if unknown:
-            raise ValueError(f"not among the candidates: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                "the baseline, targets or controls name unknown candidates: "
+                f"{', '.join(sorted(unknown))}. Use the names in candidates"
+            )

@@ -71,7 +71,7 @@ def verdicts(question: Question[Any, Any], answer: Answer) -> Iterator[str]:
         reached = Spread.of(answer.ratios(candidate, cpu_seconds)).median
         verdict = "reached" if reached >= wanted else "**missed**"
         yield (
-            f"*{candidate}* is at {reached:.2f} of *{answer.baseline}* by CPU time; "
+            f"*{candidate}* has {reached:.2f} times the speed of *{answer.baseline}* by CPU time; "
             f"the target of {wanted:.2f} is {verdict}."
         )
         yield ""

@@ -79,8 +79,9 @@ def verdicts(candidates: Sequence[Candidate], answer: Answer) -> Iterator[str]:
         )
         verdict = "reached" if by_cpu >= candidate.target else "**missed**"
         yield (
-            f"*{candidate.name}* is at {by_cpu:.2f} of *{answer.baseline}* by CPU time, at "
-            f"{by_wall:.2f} by wall time; the target of {candidate.target:.2f} is {verdict} by CPU."
+            f"*{candidate.name}* has {by_cpu:.2f} times the speed of *{answer.baseline}* by CPU "
+            f"time, and {by_wall:.2f} times by wall time; the target of {candidate.target:.2f} is "
+            f"{verdict} by CPU."
         )
         yield ""
 

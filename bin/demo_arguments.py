@@ -10,11 +10,11 @@ from pathlib import Path
 __all__ = ["DemoRequest", "parse_demo"]
 
 DESCRIPTION = """\
-First a table by hand, then tables that a real Airflow maintains.
+Shows a table that the library writes, and then tables that a real Airflow maintains.
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
-Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. Airflow stops
+Airflow starts on this machine (SQLite, no network but loopback). One DAG ingests the changes of a
+shop, compacts and expires, and its asset event starts a second DAG. Airflow stops
 when this command ends."""
 
 

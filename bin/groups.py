@@ -94,7 +94,7 @@ COMPAT = Group(
 )
 UNIT = Group(
     "unit",
-    "One module at a time, in minutes: no Java, network or Docker.",
+    "Tests of single modules. They take minutes, and need no Java, network or Docker.",
     is_parallel=True,
     waits=True,
 )

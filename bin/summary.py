@@ -137,8 +137,9 @@ def format_summary(
         lines += ["", f"repair automatically:  {' && '.join(mends)}"]
     failing = [result for result in results if result.rerun]
     if sample and any(result.is_test for result in results):
-        rest = "everything ran" if sample.is_whole else "bin/test --all runs everything"
-        lines += ["", f"sample:  {sample.command} repeats this run; {rest}"]
+        ran = "all cases ran" if sample.is_whole else "a sample of the cases ran; --all runs all"
+        again = f"{sample.command} with the same groups and options ({ran})"
+        lines += ["", f"run these tests again:  {again}"]
     if failing:
         rerun = failing[0].rerun
         if sample and failing[0].is_test:

@@ -43,9 +43,9 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
         reason = "the disk is full: free about 3 GB and run the same command again"
     elif wrong := WRONG_HASH.search(text):
         reason = (
-            f"{wrong[1] or wrong[2]} has another hash than in the lock file, so the index, a "
-            "mirror or a cache has another file: run pip cache purge (or uv cache clean), check "
-            "which index is configured, and run the same command again"
+            f"{wrong[1] or wrong[2]} has another hash than in the lock file, so the file in "
+            "the index, a mirror or a cache differs from the locked one: run pip cache purge (or "
+            "uv cache clean), check which index is configured, and run the same command again"
         )
     elif any(sign in text for sign in NO_HASH):
         reason = "the lock file has a package without a hash: run bin/lock, which writes them"
@@ -64,7 +64,7 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
     elif "ensurepip" in text:
         reason = "this Python has no venv module: install its venv package (python3-venv), or uv"
     else:
-        reason = f"{last_error_line(output)} (all of it is in {log})"
+        reason = f"{last_error_line(output)} (the whole output is in {log})"
     return SetupError(f"{doing} failed: {reason}")
 
 

@@ -32,7 +32,11 @@ with DAG(
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
     params={
-        "incoming": Param("incoming/orders", type="string", description="Has a folder per day")
+        "incoming": Param(
+            "incoming/orders",
+            type="string",
+            description="The folder that contains a folder for each day, such as 2024-01-31",
+        )
     },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,

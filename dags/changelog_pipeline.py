@@ -101,7 +101,9 @@ with DAG(
         context = get_current_context()
         part = snapshot_range(context, ORDERS)
         if part.is_empty:
-            raise AirflowSkipException(f"position {part.upto} was read before")
+            raise AirflowSkipException(
+                f"the changes up to position {part.upto} have already been read"
+            )
         if part.rewound:
             raise AirflowFailException(  # a retry would fail in the same way
                 f"{ORDERS} was rolled back or recreated: drop the totals (lake drop-table "
@@ -114,8 +116,8 @@ with DAG(
             raise AirflowFailException(
                 f"{ORDERS} has a primary key and no changelog, so the old values of updated rows "
                 f"are unknown: run lake set-option {ORDERS} changelog-producer=lookup, then lake "
-                f"compact {ORDERS}. Then set HAS_CHANGELOG = True in the file of this DAG, because "
-                "then only compactions publish changes"
+                f"compact {ORDERS}. Then set HAS_CHANGELOG = True in the file of this DAG, so that "
+                "only commits with a changelog start a run"
             )
         totals = open_totals()
         # The identifier of a commit is the last snapshot that it has counted.
@@ -129,12 +131,13 @@ with DAG(
         has_overwrite = FOLLOWS_OVERWRITES and any(s.commit_kind == "OVERWRITE" for s in snapshots)
         if has_overwrite and producer in ("lookup", "full-compaction"):
             raise AirflowFailException(
-                f"{ORDERS} has an overwrite after position {after}, and no changelog has its "
-                "changes, so the totals were not changed. If it is an expiry of partitions or a "
-                "rescale, set FOLLOWS_OVERWRITES = False in the file of this DAG. Otherwise, while "
-                f"nothing writes to {ORDERS}, compact it fully, compute the totals again from all "
-                f"rows, and run: lake consumer set {ORDERS} {part.consumer} --next N, where N is "
-                "the number of the newest snapshot plus 1"
+                f"{ORDERS} has an overwrite after position {after}. The changelog does not contain "
+                "the changes of an overwrite, so the totals were not changed. If the overwrite is "
+                "an expiry of partitions or a rescale, set FOLLOWS_OVERWRITES = False in the file "
+                f"of this DAG. Otherwise, while nothing writes to {ORDERS}, compact it fully, "
+                "compute the totals again from all rows, and run: lake consumer set "
+                f"{ORDERS} {part.consumer} --next N, where N is the number of the newest snapshot "
+                "plus 1"
             )
         if has_overwrite:
             changes = all_rows(table, part.upto)

@@ -38,14 +38,14 @@ QUESTION = (
 - Snapshots that would expire: **{{ snapshots }}**
 {%- if changelogs %}
 - Changelogs that would expire: **{{ changelogs }}**{% endif %}
-- Files that would be deleted for good, because only those snapshots need them: \
+- Files that would be deleted with them, for good: \
 **{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
 - Oldest kept: snapshot {{ report["earliest_snapshot"] }}. Reason: {{ report["reason"] }}.
 {%- for each in report["stalled_consumers"] %}
 - Consumer {{ each["id"] }} keeps snapshots from expiring.{% endfor %}
 
-**Approve** deletes these snapshots and files. **Reject**, or no answer within a day, deletes \
-nothing."""
+**Approve** deletes these snapshots{% if changelogs %}, changelogs{% endif %} and files. \
+**Reject**, or no answer within a day, deletes nothing."""
 )
 
 with DAG(

@@ -31,7 +31,9 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     params={
-        "incoming": Param("incoming/orders", type="string", description="Has a folder per day")
+        "incoming": Param(
+            "incoming/orders", type="string", description="A folder with one folder per day in it"
+        )
     },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,

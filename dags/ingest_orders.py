@@ -25,7 +25,9 @@ with DAG(
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
     params={
-        "incoming": Param("incoming/orders", type="string", description="Has a folder per day")
+        "incoming": Param(
+            "incoming/orders", type="string", description="A folder with one folder per day in it"
+        )
     },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,

@@ -35,7 +35,11 @@ with DAG(
     schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
     catchup=False,
     max_active_runs=1,
-    params={"incoming": Param("incoming", type="string", description="Has a folder per shop")},
+    params={
+        "incoming": Param(
+            "incoming", type="string", description="A folder with one folder per shop in it"
+        )
+    },
     default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
     doc_md=__doc__,
     tags=["lake"],

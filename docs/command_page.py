@@ -106,7 +106,7 @@ def _metadata_commands() -> Iterator[str]:
         "  snapshot. Default: the newest.",
         "- Of these commands a Mixed table takes only `snapshots`, `options` and `files`, the last",
         "  one without `--tag`. Its stores `'database.table$base'` and `'database.table$change'`",
-        "  take the commands of an Iceberg table.",
+        "  take every command of the table below that is not only for Paimon tables.",
         "",
         "| command | prints | options |",
         "|---|---|---|",

@@ -23,7 +23,9 @@ _TIME = "[a time](#times-and-ages)"
 _TAKES = {
     "a non-empty string": "a string",
     "a list, each item a non-empty string": "a list of strings",
-    "an object of values or a list, each item an object of values": "an object, or a list of them",
+    "an object of column values or a list, each item an object of column values": (
+        "an object, or a list of them"
+    ),
     "a time such as '2024-01-31 10:00' or epoch milliseconds": _TIME,
     "a time such as '2024-01-31 10:00', an age such as '7 d', or epoch milliseconds": (
         f"{_TIME} or an age"
@@ -32,8 +34,8 @@ _TAKES = {
         f"{_TIME} or an age"
     ),
     "a duration such as '10 s'": "[a duration](#times-and-ages)",
-    "a position, as the text of table.position()": "a position, from `table.position()`",
-    "an object of table columns with their source columns, none of them twice": (
+    "a position, as str(table.position()) returns it": "a position, from `table.position()`",
+    "an object of table columns, each with a source column of its own": (
         "an object of column names"
     ),
     "an object with an age such as '1 d' for each column": "an object of ages",
@@ -144,8 +146,8 @@ def _job(job: Job[Any]) -> Iterator[str]:
     summary = " ".join((job.request.__doc__ or "").split())
     shared = [of for kind, of in zip(_SHARED, _OF, strict=True) if issubclass(job.request, kind)]
     yield from (f"## `{job.name}`", "", summary, "")
-    *before, last = (f"[{of[3:]}](#keys-{of.replace(' ', '-')})" for of in shared)
-    yield f"Besides the keys of {', '.join(before)}{' and ' if before else ''}{last}:"
+    *before, last = (f"of [{of[3:]}](#keys-{of.replace(' ', '-')})" for of in shared)
+    yield f"The job takes the keys {', '.join(before)}{' and ' if before else ''}{last}, and these:"
     yield from ("", *_table(job.request, None))
     yield ""
     yield from ("```json", json.dumps(dict(job.example)), "```")

@@ -40,11 +40,11 @@ NOTES = {
     "hypothesis": "MPL-2.0 covers only the files of this package. Only `dev` installs it.",
     "pathspec": "MPL-2.0 covers only the files of this package, which Airflow uses unmodified.",
     "psycopg2-binary": (
-        "LGPL version 3 or later, with an exception for OpenSSL. It is optional: only the extra "
-        "`jdbc` installs it, unmodified, and only a connection to PostgreSQL imports it, at run "
-        "time. Importing it does not put your code or your DAGs under the LGPL. If you pass on an "
-        "environment or an image that holds it, pass on its licence, too, and let the receiver "
-        "replace it. psycopg 3 is LGPL, too."
+        "LGPL version 3 or later, with an exception for OpenSSL. The package is optional: only the "
+        "extra `jdbc` installs it, unmodified, and only a connection to PostgreSQL imports it, at "
+        "run time. Importing it does not put your code or your DAGs under the LGPL. If you pass on "
+        "an environment or an image with this package, pass on its licence, too, and let the "
+        "receiver replace the package. psycopg 3 is LGPL, too."
     ),
     "text-unidecode": (
         "You choose between the Artistic License and the GPL, version 2 or later. It is "

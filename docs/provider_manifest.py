@@ -13,7 +13,7 @@ from airflow_provider_lake.provider_info import get_provider_info
 __all__ = ["provider_manifest"]
 
 ROOT = Path(__file__).resolve().parent.parent
-_HEAD = "# Written by docs/generate.py from provider_info.py: change the code, then run it.\n"
+_HEAD = "# Written by docs/generate.py: change provider_info.py, then run docs/generate.py.\n"
 # Seconds since 1970 of the release; packages built from one source are then equal.
 _RELEASED = 1_795_996_800
 

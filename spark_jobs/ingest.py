@@ -321,7 +321,7 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
         name = next(iter(wanted.order))
         raise refusal(
             f"key {name!r} has no effect on change messages for {table.location}: the job applies "
-            f"them by the key of their rows, in order. Leave out {name!r}"
+            f"the messages in order, each to the row with the same key. Leave out {name!r}"
         )
 
 

@@ -110,7 +110,8 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
     if sources := sources_of(before):
         return _about_result(*sources[0], value)
     if _is_task(value):
-        return f": write {value.task_id}.output for its result, or one member of it"
+        output = f"{value.task_id}.output"
+        return f": write {output} for the task's result, or {output}['name'] for one member of it"
     if isinstance(value, str):
         advice = _about_text(hint, value) if before is None else ""
         return advice or _example_of_dict(name, hint)
@@ -119,7 +120,7 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
     if type(value).__name__ in _FRAMES:
         return ": to write rows, return them from a function with @task.lake_commit"
     if isinstance(value, dict) and _holds_lists(hint):
-        return ": write a list of values in brackets for each name, also for one value"
+        return ": write a list for each name, such as {'name': ['value']}, also for a single value"
     if isinstance(value, dict) and any(isinstance(each, date) for each in value.values()):
         return ": write times as str, such as '2024-01-31'"
     if isinstance(value, int | float | date) and fits(hint, str(value)):
@@ -129,7 +130,7 @@ def _next_step(name: str, hint: Any, value: Any, before: object) -> str:
 
 def _about_result(task_id: str, key: str, value: Any) -> str:
     if value is None or value == [None]:
-        return ": it was skipped, or has no such result"
+        return ": that task was skipped, or has no such result"
     if isinstance(value, dict) and key == _WHOLE_RESULT:
         return f": name one member, such as {task_id}.output[{next(iter(value), 'name')!r}]"
     return ""

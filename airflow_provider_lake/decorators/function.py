@@ -128,7 +128,7 @@ class LakeFunctionOperator(LakeRepeatedMixin, DecoratedOperator, metaclass=Refus
         """
         names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
         if inspect.iscoroutinefunction(inspect.unwrap(function)):
-            raise LakeArgumentError(f"{task} is async: write it with 'def'")
+            raise LakeArgumentError(f"{task} is async: write 'def' instead of 'async def'")
         if "spark" not in names and (idle := [name for name in _FOR_SPARK if name in given]):
             raise LakeArgumentError(
                 f"{task} has no argument 'spark', so {idle[0]!r} has no effect: add the argument, "

@@ -151,7 +151,7 @@ class LakeRepeatedMixin(LakeJobMixin):
             table.record_run(record)
         kept = record.snapshot_id if adds else None
         replaces = None if self.on_clear == "force" else kept
-        how = "" if kept is None else f", in place of snapshot {kept}"
+        how = "" if kept is None else f", and the new commit replaces the rows of snapshot {kept}"
         if kept is not None and replaces is None:
             how = f", and on_clear='force' keeps the rows of snapshot {kept}"
         self._tell(

@@ -302,7 +302,7 @@ def _unsuccessful(ending: Ending | None) -> str | None:
     supervisor was killed together with the process.
     """
     if ending is None:
-        return "was killed together with its supervisor"
+        return "was killed together with the process that supervised it"
     if ending.why == "lease":
         return (
             "was ended, because no triggerer watched it for five minutes: check that a triggerer "

@@ -130,7 +130,7 @@ def _marked(marker: str, line: str) -> dict[str, Any] | None:
     except ValueError:
         _log.warning(
             "ignored a line with %s in the output of the driver, because its JSON cannot be read: "
-            "the driver's two streams may be mixed in it",
+            "the driver's stdout and stderr may be mixed in this line",
             marker.strip(),
         )
         return None

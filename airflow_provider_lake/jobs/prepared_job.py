@@ -86,12 +86,12 @@ def _refusal_of(private: Collection[str]) -> str:
         "source_options": "source_options and the login of jdbc_conn_id",
     }
     moved = (
-        "give the cluster access to the storage in its own environment and remove the options from "
-        "the connection, or "
+        "give the cluster itself access to the storage and remove the options from the connection, "
+        "or "
     )
     return (
-        f"{' and '.join(words[key] for key in private)} can be passed to a driver only in its "
-        "environment, which deploy mode 'cluster' does not pass: "
+        f"{' and '.join(words[key] for key in private)} may contain secrets, so a driver gets them "
+        "only in environment variables. Deploy mode 'cluster' does not pass these to the driver: "
         f"{'' if 'source_options' in private else moved}use deploy_mode='client'"
     )
 

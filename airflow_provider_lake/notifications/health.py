@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LakeHealthNotifier"]
 
 _VARIABLE = "lake_health"
-_NO_TABLE = "its table is unknown: give LakeHealthNotifier the argument table"
+_NO_TABLE = "the health is unknown, because no table is known: pass 'table' to LakeHealthNotifier"
 
 
 class LakeHealthNotifier(BaseNotifier):

@@ -251,17 +251,17 @@ class LakeIngestOperator(LakeJobOperator):
             self._check_ingest_again()
         if self.on_clear is not None and self.checkpoint is not None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'on_clear' has no effect with 'checkpoint': even "
-                "a cleared task ingests no file again that the checkpoint records. Leave out one "
-                "of the two"
+                f"task {self.task_id!r}: argument 'on_clear' has no effect with 'checkpoint': the "
+                "checkpoint records the ingested files, and even a cleared task does not ingest "
+                "them again. Leave out one of the two"
             )
 
     def _check_ingest_again(self) -> None:
         """Raise ``LakeArgumentError`` for ``ingest_again`` where it would have no effect."""
         if self.source is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'ingest_again' has an effect only with argument "
-                "'source', the path of files, which this task lacks: leave out 'ingest_again'"
+                f"task {self.task_id!r}: argument 'ingest_again' has no effect without argument "
+                "'source', the path of files: leave out 'ingest_again'"
             )
         if self.checkpoint is not None:
             raise LakeArgumentError(

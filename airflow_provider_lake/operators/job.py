@@ -179,8 +179,9 @@ def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None
         )
     if (executor := given.get("executor")) in ("serial", "threads"):
         raise LakeArgumentError(
-            f"{task}: argument 'executor' names the Airflow executor that runs the task: leave it "
-            f"out. Operators that compact take bucket_executor={executor!r}"
+            f"{task}: argument 'executor' must be the name of an Airflow executor, and "
+            f"{executor!r} is none: leave it out, or write bucket_executor={executor!r} if the "
+            "operator compacts"
         )
     for_spark = {"spark_conn_id", "result_folder", *SPARK_ARGUMENTS}
     if engine == "python" and (named := sorted(for_spark & given.keys())):

@@ -54,7 +54,8 @@ def trouble_of(error: Exception) -> Trouble:
         return Trouble(
             503,
             "The server is busy",
-            f"{AT_ONCE} pages, the limit, are waiting for a storage, or no thread can be started",
+            f"{AT_ONCE} other pages are reading tables, and this is the limit; or no thread can be "
+            "started",
             "try again in a minute; if the error remains, check that the storages answer",
         )
     if isinstance(error, AirflowNotFoundException):
@@ -63,7 +64,10 @@ def trouble_of(error: Exception) -> Trouble:
             "This connection does not exist",
             str(error),
             "check its id under Admin, Connections"
-            + ("; pages open a connection of a team only if it is listed there" * has_teams()),
+            + (
+                "; pages open a connection of a team only if the connection is in that list"
+                * has_teams()
+            ),
         )
     if isinstance(error, LakeError):
         return _of_lake(error)

@@ -94,8 +94,8 @@ class LakeProcessTrigger(BaseTrigger):
                 return
             _log.warning(
                 "process %s cannot be ended from here, because it was started on another machine "
-                "or by another user, or its files are missing: it ends by itself once its lease is "
-                "over, within five minutes",
+                "or by another user, or the files that record it are missing. The process ends by "
+                "itself within five minutes, because no triggerer watches it any more",
                 self.pid,
             )
         elif process.end(PATIENCE_SECONDS):

@@ -132,9 +132,9 @@ QUESTION: Question[Path, dict[Any, int]] = Question(
     open_data=lambda folder: folder,
     candidates={
         "half of the snapshots expire, 100,000 files are kept": partial(_expiring, table="half"),
-        "all but one expire, no other is kept": partial(_expiring, table="most"),
+        "all snapshots but one expire, 25 files are kept": partial(_expiring, table="most"),
     },
-    baseline="all but one expire, no other is kept",
+    baseline="all snapshots but one expire, 25 files are kept",
     answer=lambda counts: counts,
     targets={"half of the snapshots expire, 100,000 files are kept": 0.7},
 )

@@ -24,7 +24,7 @@ with DAG(
     # No retry publishes anything twice, so a busy machine may retry as often as needed.
     default_args={"retries": 5, "retry_delay": timedelta(seconds=2)},
     params={
-        "incoming": Param("incoming", type="string", description="Folder of the files"),
+        "incoming": Param("incoming", type="string", description="Folder of the CSV files to load"),
         "engine": Param("python", enum=["python", "spark"], description="Engine of the compaction"),
     },
     doc_md=__doc__,

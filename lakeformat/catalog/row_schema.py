@@ -21,8 +21,9 @@ __all__ = ["row_schema"]
 def row_schema(table: Table | IcebergTable | MixedTable) -> TableSchema:
     """Return the columns and keys of a table as a Paimon schema.
 
-    For an Iceberg or Mixed table all columns are nullable, because its writer checks for nulls
-    itself. Its partition keys are only the columns of identity transforms.
+    The schema of an Iceberg or Mixed table has only nullable columns, because the writer of the
+    table checks for nulls itself. The partition keys are then only the columns of identity
+    transforms.
     """
     schema = table.schema
     if isinstance(schema, TableSchema):

@@ -75,8 +75,8 @@ def detach(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a Mixed table an Iceberg table with the same rows. The change store is deleted, after a
-    question.
+    """Make a Mixed table an Iceberg table with the same rows. The change store is deleted, after
+    confirmation.
 
     All changes must be merged. The table must have no open batch and no consumer.
 

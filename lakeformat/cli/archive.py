@@ -138,7 +138,8 @@ def _requirements(
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
     """Yield the path in site-packages and the path on disk of each file to pack.
 
-    Command scripts, bytecode, and files that name the source of the installation are left out.
+    Command scripts and bytecode are left out. So are ``direct_url.json`` and ``REQUESTED``, which
+    record how the distribution was installed.
     """
     for file in there.files or ():
         name = PurePosixPath(file)

@@ -62,8 +62,8 @@ def listed(options: Sequence[str] | None) -> list[str]:
 def time_of(text: str | None) -> str | int | None:
     """Return a text of digits as a number of milliseconds since 1970.
 
-    8 digits are a date such as ``20240131``, and are returned unchanged. So are None and any other
-    text.
+    A text of 8 digits is a date such as ``20240131``. It is returned unchanged, like None and any
+    text with other characters.
     """
     if text is None or not text.isdecimal() or len(text) == _DIGITS_OF_A_DATE:
         return text

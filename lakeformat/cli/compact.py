@@ -187,7 +187,7 @@ def compact(
 def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
     """Compact a table; return the report, and the error that stopped the compaction early.
 
-    The error is None if the compaction is complete. An error without a report is raised.
+    The error is None if the compaction is complete. If the error has no report, it is raised.
     """
     try:
         report = table.compact(**how)

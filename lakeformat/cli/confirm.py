@@ -41,8 +41,8 @@ def plan_is_wanted(
     """Return True if ``what`` may be deleted, as ``is_wanted`` does.
 
     ``planned`` is the plan that the person has seen. If the person agrees, ``plan`` makes a new
-    one. If this differs from ``planned``, ``CommitConflictError`` is raised, because the person
-    agreed to something else. With ``yes`` nothing is asked, and ``plan`` is not called.
+    plan. If the new plan differs from ``planned``, ``CommitConflictError`` is raised, because the
+    person agreed to something else. With ``yes`` nothing is asked, and ``plan`` is not called.
     """
     if not is_wanted(what, yes=yes, undo=undo):
         return False

@@ -66,12 +66,12 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     """Return the text with catalog options added to its commands, so that you can copy and run
     them.
 
-    Options from the environment are left out. A secret is shown as ``…``. If the user typed a
-    table, it replaces ``TABLE`` in the commands; a database does not.
+    Options from the environment are left out. A secret is shown as ``…``. If the user typed the
+    name or the directory of a table, that text replaces the word ``TABLE`` in the commands.
 
-    If the user typed the directory of the table, the directory also replaces the table's name
-    ``table`` in the commands. The options ``-w``, ``--format``, ``--metastore`` and ``--uri`` are
-    not added to a command with a directory.
+    ``table`` is the name of the table in the commands. If the user typed the directory of the
+    table, the directory also replaces this name. The options ``-w``, ``--format``, ``--metastore``
+    and ``--uri`` are not added to a command with a directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}

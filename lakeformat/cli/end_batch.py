@@ -29,9 +29,9 @@ def end_batch(
     """End the running batch of a Mixed table, such as a delete or an overwrite, so that another
     batch can begin. The commit of the ended batch then fails.
 
-    That commit raises LockUnavailableError. This command is for a batch that hangs, or whose lease
-    ends too late because the clock of its machine was wrong. If the process of a batch died, this
-    command is not needed: after 60 seconds the next batch or compaction ends the dead batch.
+    That commit raises LockUnavailableError. This command is for a batch that hangs, or that still
+    counts as running because the clock of its machine was wrong. If the process of a batch died,
+    this command is not needed: after 60 seconds the next batch or compaction ends the dead batch.
 
     An example: lake end-batch /data/warehouse/shop/orders
     """

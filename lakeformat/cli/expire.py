@@ -203,7 +203,7 @@ def _cells(report: ExpireReport | IcebergExpireReport) -> dict[str, Any]:
         ),
         "files": report.deleted.total,
         "bytes": report.deleted.bytes,
-        "said": report.lines[-1],
+        "outcome": report.lines[-1],
     }
 
 
@@ -224,7 +224,7 @@ def _print(report: ExpireReport | IcebergExpireReport, shown: list[Removal], nam
 
 
 def _print_stalled(outcomes: Sequence[TableOutcome[Any]]) -> None:
-    """Print a line for each consumer that prevents further expiry, with the command to run."""
+    """Print a line for each consumer that prevents further expiry, with advice."""
     import lakeformat as lake
 
     for each in outcomes:

@@ -47,7 +47,7 @@ class GridColumn:
     texts: Sequence[str]
     is_number: bool = False
     styles: Mapping[str, str] = field(default_factory=dict)
-    """Rich's styles on a coloured terminal, by text; a text that is not a key has no style."""
+    """Maps texts of rows to Rich's styles for a coloured terminal. Other texts have no style."""
 
 
 def print_grid(columns: Sequence[GridColumn]) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``lake tables``, and a command for most system tables, such as ``lake files``.
 
-``lake files`` prints ``catalog.table("shop.orders$files")``. A terminal shows the columns that
-``metadata_commands.py`` declares; with --json all columns are printed.
+For example, ``lake files shop.orders`` prints the rows of ``catalog.table("shop.orders$files")``. A
+terminal shows the columns that ``metadata_commands.py`` declares, or ``iceberg_metadata.py`` for
+Iceberg and Mixed tables. With --json all columns are printed.
 """
 
 from __future__ import annotations

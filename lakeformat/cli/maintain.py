@@ -100,8 +100,12 @@ def maintain(
     days. For a Mixed table, merges changes, expires both stores, and deletes orphan files older
     than three days.
 
-    Run it at any time: a step that is not needed does nothing. Exit code: 0 healthy, or you
-    answered no; 4 an obstacle remains, or a table of a database was skipped; 1 a step failed.
+    Run it at any time: a step that is not needed does nothing. If another program also compacts a
+    table, the command asks at a terminal whether to continue, except with --yes or --dry-run. If
+    you answer no, the table is skipped.
+
+    Exit code: 0 healthy, or you named one table and answered no; 4 an obstacle remains, or you
+    named a database and answered no for a table; 1 a step failed.
 
     An example: lake maintain shop.orders --dry-run
     """
@@ -268,7 +272,7 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
         "level_0": _change(report, "level_0_files"),
         "snapshots": _change(report, "snapshots"),
         "dead": _change(report, "dead_files"),
-        "said": "\n".join(worked) or "no step was needed",
+        "outcome": "\n".join(worked) or "no step was needed",
     }
 
 

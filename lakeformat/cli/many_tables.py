@@ -100,20 +100,20 @@ def show_outcomes(
 ) -> None:
     """Print one line for each table: its report, its error, or the reason why it was skipped.
 
-    ``cells`` returns the values of a report by key: one for each of ``columns``, and the text of
-    the last column. ``heading`` is the heading of the last column. If a table failed, the exit code
-    is 1.
+    ``cells`` returns the values of a report: one for the key of each of ``columns``, and with the
+    key ``outcome`` the text of one more column, the last. ``heading`` is the heading of that last
+    column. If a table failed, the exit code is 1.
     """
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)
     else:
         rows = [
-            {"table": each.table, "said": outcome_text(context, each)}
+            {"table": each.table, "outcome": outcome_text(context, each)}
             if each.report is None
             else {**cells(each.report), "table": each.table}
             for each in outcomes
         ]
-        shown = (Shown("table", "table"), *columns, Shown("said", heading))
+        shown = (Shown("table", "table"), *columns, Shown("outcome", heading))
         values = {column.key: [row.get(column.key) for row in rows] for column in shown}
         print_rows(shown, values, empty=f"{database} has no table")
     if any(each.error is not None for each in outcomes):
@@ -123,7 +123,7 @@ def show_outcomes(
 def outcome_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
     """Return the class and message of a table's error, or the reason why the table was skipped.
 
-    Arguments in the text are written as options of commands.
+    Python arguments and calls in the text are replaced by options and commands of ``lake``.
     """
     if outcome.skipped is not None:
         return f"skipped: {worded(context, outcome.skipped)}"

@@ -117,7 +117,7 @@ def _show(report: MissingFilesReport, *, as_json: bool) -> None:
 
 
 def _cells(report: MissingFilesReport) -> dict[str, Any]:
-    return {**report.to_dict(), "said": _sentence(report)}
+    return {**report.to_dict(), "outcome": _sentence(report)}
 
 
 def _sentence(report: MissingFilesReport) -> str:

@@ -205,7 +205,8 @@ def drop_database(
 ) -> None:
     """Delete a database, after confirmation. A database with tables needs --cascade.
 
-    Iceberg and Mixed tables are only removed from their catalog: --purge also deletes their files.
+    Without --purge, Iceberg and Mixed tables are only removed from their catalog, and their files
+    are kept.
 
     An example: lake drop-database shop --cascade --dry-run
     """
@@ -232,7 +233,8 @@ def drop_table(
 ) -> None:
     """Drop a table, after confirmation. A Paimon table is deleted with all its files.
 
-    An Iceberg or Mixed table is only removed from its catalog: --purge also deletes its files.
+    Without --purge, an Iceberg or Mixed table is only removed from its catalog, and its files are
+    kept.
 
     An example: lake drop-table shop.orders --dry-run
     """

@@ -218,7 +218,7 @@ def _show_database(
         database,
         outcomes,
         _TABLES,
-        lambda report: {**report.to_dict(), "said": report.reason},
+        lambda report: {**report.to_dict(), "outcome": report.reason},
         as_json=as_json,
     )
     if any(each.report is not None and each.report.failures for each in outcomes):
@@ -226,10 +226,11 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog | IcebergCatalog, name: str) -> None:
-    """Raise ``InvalidRequestError`` if another table may have files in the external paths of a
-    Paimon table.
+    """Raise ``InvalidRequestError`` if another table may have files in the external paths of the
+    Paimon table ``name``.
 
-    Its files could be deleted as orphan files. A drop is refused for the same reason.
+    The files of the other table could be deleted as orphan files. For the same reason the catalog
+    refuses to drop table ``name``.
     """
     if not isinstance(catalog, lake.Catalog):
         return  # the tables themselves refuse external paths

@@ -88,9 +88,9 @@ def rollback(
     rollback, roll back to the snapshot that was the newest before. With --cut-history the newer
     snapshots are deleted, after confirmation; this cannot be undone.
 
-    In an Iceberg table the branch moves back to the earlier snapshot, and the newer ones are kept
-    until they expire. To undo the rollback, create a branch from the snapshot that was the newest,
-    and run `lake branch fast-forward`.
+    In an Iceberg table, main or the branch that you named moves back to the earlier snapshot. The
+    newer snapshots are kept until they expire. To undo a rollback of main, create a branch from the
+    snapshot that was the newest, and run `lake branch fast-forward`.
 
     An example: lake rollback shop.orders --tag v1 --dry-run
     """
@@ -120,8 +120,9 @@ def _may_delete(
     report: RollbackReport, plan: Callable[[], RollbackReport], table: str, *, yes: bool
 ) -> bool:
     """Return True if the rollback may be run. Ask first, but not if ``yes`` is True, if the
-    rollback deletes nothing, or if it will be refused. After the question, compare the ``report``
-    that was shown with a new ``plan``.
+    rollback deletes nothing, or if it will be refused.
+
+    If the user agrees, but a new ``plan`` differs from ``report``, raise ``CommitConflictError``.
     """
     what = "" if report.objection else _loses(report)
     return not what or plan_is_wanted(f"{what} of {table}", report, plan, yes=yes)

@@ -190,8 +190,8 @@ def delete_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete tags. For a Paimon table, also delete the files that only these tags reference, after
-    a question. Not for Mixed tables.
+    """Delete tags. For a Paimon table, also delete the files that only these tags reference. If
+    there are such files, the command asks first. Not for Mixed tables.
 
     Files that a snapshot, another tag or a branch references are kept. If a deletion is
     interrupted, the next deletion finishes it. For an Iceberg table, the next expiry deletes the

@@ -115,7 +115,8 @@ def migrate(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a Paimon table from a directory of Parquet and ORC files, used in place if possible.
+    """Create a Paimon table from a directory of Parquet and ORC files. By default, the table uses
+    these files in place if possible.
 
     Directories such as dt=2024-01-31 become partitions. A file that is used in place belongs to the
     table from then on: compaction and expiry delete it.
@@ -303,11 +304,11 @@ def _sentence(report: CloneReport) -> str:
 
 
 def _target(context: typer.Context, to: str | None, table_format: str | None) -> Any:
-    """Return the catalog of --to: a catalog of directories, with the storage options that were
-    typed.
+    """Return the catalog of the warehouse that --to names; without --to, the catalog of the source.
 
-    ``table_format`` is the format of its tables; None means Paimon. If ``to`` is None, return the
-    catalog of the source.
+    ``table_format`` is the format of the tables of --to; None means Paimon. The catalog of --to has
+    the default metastore of this format. Of the typed --catalog-option values, only those of the
+    storage apply to it.
     """
     if to is None:
         return catalog_of_any_format(context)

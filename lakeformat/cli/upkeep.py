@@ -112,7 +112,7 @@ def analyze(
             any_format=True,
         )
         show_outcomes(
-            context, name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json
+            context, name, outcomes, (), lambda each: {"outcome": each.reason}, as_json=as_json
         )
         return
     table = named_table_of_any_format(context, name)

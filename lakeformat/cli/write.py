@@ -237,10 +237,11 @@ def _written(
 
 
 def _made_first(context: typer.Context, missing: str) -> str | None:
-    """Return the advice to create the table ``missing`` or its missing branch, with the command.
+    """Return advice with the command that creates the table ``missing``, or its branch if only the
+    branch is missing.
 
-    Return None for a missing directory, a missing warehouse, and a listed table whose files are
-    missing.
+    Return None for the path of a directory, for a missing warehouse, and for a table that the
+    catalog lists although its files are missing.
     """
     from lakeformat.catalog.names import BRANCH_PREFIX
 

@@ -101,10 +101,10 @@ class ByteCursor:
         return int(_LITTLE_UINT64.unpack(self.take(8))[0])
 
     def count(self, what: str, *, at_most: int | None = None) -> int:
-        """Return the next int32, which errors call "the number of ``what``".
+        """Return the next int32, the number of ``what``.
 
         Raise ``CorruptTableError`` if it is negative or larger than ``at_most``; None sets no
-        limit.
+        limit. The error names ``what``.
         """
         value = self.int32()
         if value < 0 or (at_most is not None and value > at_most):

@@ -5,9 +5,10 @@ Flink's ``precommit-compact`` writes packed files. Their names have the form
 ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``. The file is in the directory of bucket
 ``<bucket>``, and its first ``<size>`` bytes belong to this bucket.
 
-In a manifest, the bytes of another bucket have the name
+For each other bucket, a manifest lists a name of the form
 ``compacted-changelog-<id>$<bucket>-<size>-<start>-<length>.cc-<format>``. No file has this name. It
-means ``<length>`` bytes of the packed file, from offset ``<start>`` on.
+means ``<length>`` bytes of the packed file, from offset ``<start>`` on. ``<bucket>`` and ``<size>``
+are the numbers in the name of the packed file.
 """
 
 from __future__ import annotations

@@ -36,12 +36,12 @@ CODECS: Mapping[str, Mapping[str, str]] = {
         "null": "null",
     },
 }
-"""The writer's name of each compression, by format and by the name of the compression in table
-options.
+"""The compressions of each format: the key is the name in table options, and the value is the name
+that the writer of the format uses.
 """
 
 COMPRESSIONS = tuple({name: None for codecs in CODECS.values() for name in codecs})
-"""The names in table options of all compressions that at least one format has."""
+"""The compressions that at least one format has, by their names in table options."""
 
 
 _ALIKE = (("none", "uncompressed", "null"), ("lz4", "snappy"), ("gzip", "zlib", "deflate"))

@@ -33,8 +33,8 @@ class ColumnStatistics:
     """The statistics of one column.
 
     A bound is None if it is unknown, or if all values are null. A null count is None if it is
-    unknown. Bounds are Python values as ``binary_row`` encodes them. They may be wider than the
-    values, because strings and bytes are cut.
+    unknown. ``types/values.py`` lists the Python type of the bounds for each column type. Bounds of
+    strings and bytes may be cut: then the minimum may be below, and the maximum above, all values.
     """
 
     minimum: Value = None
@@ -64,7 +64,8 @@ def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, V
 
     The caller leaves out parts without values. Return None if there is no part, if the bounds
     of a part are unknown (None), or if a bound is NaN: readers disagree on the order of NaN. A
-    minimum of zero becomes -0.0 and a maximum of zero 0.0, so that both zeros are between them.
+    minimum of zero becomes -0.0 and a maximum of zero becomes 0.0, so that the bounds include both
+    zeros.
     """
     lowest: Value = None
     highest: Value = None

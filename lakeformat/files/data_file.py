@@ -73,8 +73,8 @@ def stored_batches(
     """Yield the batches of a file, each with the position of its first row.
 
     The batches have all rows of the range ``rows``, and may have other rows. ``row_count`` is the
-    number of rows that the manifest records; None skips the check. Raise ``ValueError`` if the read
-    rows contradict ``row_count``, and for a value that its type does not allow.
+    number of rows that the manifest records, or None if it is unknown. Raise ``ValueError`` if the
+    read rows contradict ``row_count``, and for a value that its type does not allow.
     """
     end = 0
     for start, batch in read(stream, columns, batch_rows, rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts arrays as a file stores them to the Arrow types of a table's columns.
+"""Converts arrays from the types that a file stores to the Arrow types of a table's columns.
 
 Writers store decimals as integers or bytes, nanoseconds as INT96 or INT64, and a TIME as a plain
 number. A nested part may be nullable in the file and NOT NULL in the table, or the reverse.

@@ -134,7 +134,7 @@ def _nullable(field: pa.Field) -> pa.Field:
 
 
 def _holding(field: pa.Field, values: pa.Array) -> pa.Field:
-    """Return ``field`` with the type of ``values``, its new values."""
+    """Return ``field`` with the type of ``values``, which are the new values of the field."""
     return field.with_type(values.type)
 
 

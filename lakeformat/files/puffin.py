@@ -16,7 +16,9 @@ _MAGIC = b"PFA1"
 _PLAIN_FOOTER = b"\0\0\0\0"
 """The flags of a footer that is not compressed."""
 _FOOTER_END = 12
-"""The number of bytes after the JSON of the footer: its size, the flags and the magic bytes."""
+"""The number of bytes after the JSON of the footer: the size of the JSON, the flags and the magic
+bytes.
+"""
 _INHERITED = -1
 """Stands for the snapshot id and sequence number of a blob that is written before its snapshot."""
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of one deletion vector in a file: length, magic, Roaring bitmap, checksum.
 
-Paimon and Iceberg share the 64-bit form. The magic shows which form a record has.
+A record has a 32-bit or a 64-bit form, which the magic shows. Iceberg has only the 64-bit form, and
+Paimon has both.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 FRAME_BYTES = 8
-"""The size in bytes of the length before a record and the checksum after it, together."""
+"""The size in bytes of the length before a vector and the checksum after it, together."""
 _MAGIC_32 = bytes.fromhex("5e43f2d0")
 _MAGIC_64 = bytes.fromhex("d1d33964")
 _LARGEST_INT32 = 2**31 - 1
@@ -87,8 +88,8 @@ def decode_deletion_vector(
     """Decode the vector at the start of ``record``; further bytes after it are ignored.
 
     Raise ``CorruptTableError`` if the vector is damaged, or contradicts ``found``. The message
-    begins with ``source`` and ends with ``remedy``. ``named_by`` is the file that records
-    ``found``, as the message names it.
+    begins with ``source`` and ends with ``remedy``. In the message, ``named_by`` stands for the
+    file that ``found`` was read from.
     """
     cursor = ByteCursor(record, source, remedy=remedy, base=found.offset)
     length = cursor.count("bytes of the vector")

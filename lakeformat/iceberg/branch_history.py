@@ -220,8 +220,8 @@ class BranchHistory:
     def _rewound(self, after: Position) -> bool:
         """Return True if a rollback has removed the snapshot of the position from the history.
 
-        If snapshots have expired, return False for a position before the oldest snapshot: its
-        snapshot may be one of them.
+        If snapshots have expired, return False for a position before the oldest snapshot: the
+        snapshot of that position may have expired, too.
         """
         numbers = [each.snapshot.sequence_number for each in self.snapshots]
         if after.number > max(numbers, default=0):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishes a snapshot that is not in the history of a branch, as Java's ``cherrypick`` does.
 
-For example, the snapshot was staged with a ``wap.id``, or it belongs to another branch. If its
-parent is the newest snapshot of the target branch, that branch moves to it. Otherwise a new
-snapshot adds the files that the chosen snapshot appended.
+For example, the snapshot was staged with a ``wap.id``, or it belongs to another branch. If the
+parent of the chosen snapshot is the newest snapshot of the target branch, the target branch moves
+to the chosen snapshot. Otherwise a new snapshot adds the files that the chosen snapshot appended.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CherryPickReport(Report):
     source: int
     """The id of the chosen snapshot."""
     snapshot_id: int
-    """The id of the snapshot in which the branch has the rows of the chosen snapshot."""
+    """The id of the snapshot, in the history of the branch, that has the rows of ``source``."""
     action: str
     """``added`` if a new snapshot adds the rows; ``moved`` if the branch moved to the chosen
     snapshot; ``kept`` if the branch already had the rows.
@@ -95,7 +95,9 @@ class _Addition:
     handle: TableHandle
     source: Snapshot
     earlier: int | None = None
-    """The id of the snapshot in which the branch already has the rows; None if there is none."""
+    """The id of the snapshot, in the history of the branch, that already has the rows; None if
+    there is none.
+    """
 
     def __call__(self, base: Base) -> FileChange | None:
         metadata = base.loaded.metadata
@@ -166,8 +168,9 @@ def _moved(handle: TableHandle, source: Snapshot, loaded: LoadedMetadata) -> Tab
 
 
 def _earlier(handle: TableHandle, metadata: TableMetadata, source: Snapshot) -> int | None:
-    """Return the id of the snapshot in which the branch has the rows of ``source``; None if there
-    is none.
+    """Return the id of the snapshot, in the history of the branch, that has the rows of ``source``.
+
+    Return None if there is none.
 
     Raise ``InvalidRequestError`` if the branch has another snapshot with the same ``wap.id``.
     """
@@ -224,7 +227,8 @@ def _has_files(
 ) -> bool:
     """Return True if all files of the entries are live in the head of the branch.
 
-    Then the snapshot was published before, although the history of the branch no longer shows it.
+    If they are, the snapshot was published before, although the history of the branch no longer
+    shows it.
     Raise ``InvalidRequestError`` if only some of the files are live.
     """
     paths = {one_spelling(path): path for path in files_of(entries.values())}

@@ -54,10 +54,11 @@ def choose(
 def newest_at(metadata: TableMetadata, history: BranchHistory, millis: int) -> int | None:
     """Return the id of the newest snapshot that the branch of ``history`` had at a time.
 
-    Return None if it had none, or if that is unknown. For main, the snapshot log has the times at
-    which snapshots became the newest. After a fast-forward or a rollback, these are later than the
-    commits, and the result may be a snapshot that is no longer in ``history``. Without a log, as in
-    all other branches, the commit times decide.
+    Return None if the branch had no snapshot then, or if the metadata do not reach back to that
+    time. For main, the snapshot log has the times at which snapshots became the newest. After a
+    fast-forward or a rollback, these times are later than the commits, and the result may be a
+    snapshot that is no longer in ``history``. For other branches, and for main without a log, the
+    commit times decide.
     """
     if history.branch == MAIN_BRANCH and metadata.snapshot_log:
         return metadata.current_id_at(millis)

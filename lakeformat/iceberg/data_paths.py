@@ -40,8 +40,8 @@ _checked: set[tuple[Location, ExternalRoots, str, str | None]] = set()
 def require_own_data_path(places: FilePlaces, metadata: TableMetadata) -> None:
     """Raise ``InvalidRequestError`` if new data files would be in the directory of another table.
 
-    The path is checked here because another program may have set it. A path that passed is not
-    checked again in this process.
+    The data path of the table is checked here because another program may have set it. A path that
+    passed is not checked again in this process.
     """
     properties = metadata.properties
     own = properties.get(METADATA_PATH)
@@ -127,7 +127,7 @@ def _is_table(storage: Storage, directory: str, own_uuid: str | None) -> bool:
 
 
 def _is_of(storage: Storage, path: str, uuid: str | None) -> bool:
-    """Return True if a metadata file can be read, and is of the table with this id."""
+    """Return True if a metadata file can be read and belongs to the table with the id ``uuid``."""
     unread = (AccessDeniedError, CorruptTableError, InvalidRequestError, NotFoundError)
     with suppress(*unread, UnsupportedError):
         return uuid is not None and read_metadata_file(storage, path).table_uuid == uuid

@@ -19,9 +19,9 @@ _NULL = "null"
 _EPOCH_YEAR = 1970
 _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _LEAST_PLAIN, _GREATEST_PLAIN = -3, 6
-"""The smallest and the largest decimal exponent of numbers that are written in full.
+"""The smallest and the largest decimal exponent of a number that is written without an exponent.
 
-These numbers are 0, and absolute values from 0.001 to less than 10,000,000.
+Such a number is 0, or its absolute value is at least 0.001 and less than 10,000,000.
 """
 _WITHOUT_SECONDS = ":00"
 _GROUP = 3

@@ -2,10 +2,10 @@
 """Decides by age and number which snapshots, branches and tags an expiry removes.
 
 A branch or tag that is too old is removed, except ``main``. Each remaining branch keeps its newest
-snapshots by number and by age. Each remaining tag keeps its snapshot. All other snapshots in the
-histories of remaining branches are removed. Outside of these histories, other snapshots are removed
-if they are old enough. Limits that a branch or tag lacks come from the arguments of the expiry, or
-else from the table properties.
+snapshots: a minimum number, and all up to a maximum age. Each remaining tag keeps its snapshot. In
+the histories of remaining branches, all snapshots that are not kept are removed. Outside of these
+histories, a snapshot that is not kept is removed only if it is old enough. Limits that a branch or
+tag lacks come from the arguments of the expiry, or else from the table properties.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """Move the branch back to an earlier snapshot of its history; a dry run only reports it.
 
     A retry with the same commit identity changes nothing if an earlier attempt moved the branch.
-    Give exactly one of snapshot, tag and time; otherwise raise ``InvalidRequestError``. Raise it
-    also if the snapshot is not in the history of the branch. Raise ``NotFoundError`` if the
-    snapshot or tag does not exist, and ``UnsupportedError`` for arguments of Paimon tables only.
+    Give exactly one of snapshot, tag and time. Otherwise, and if the snapshot is not in the history
+    of the branch, raise ``InvalidRequestError``. Raise ``NotFoundError`` if the snapshot or tag
+    does not exist, and ``UnsupportedError`` for an argument that only Paimon tables accept.
     """
     _refuse_foreign_arguments(request)
     asked = {"snapshot": request.snapshot, "tag": request.tag, "as_of": request.as_of}
@@ -140,12 +140,13 @@ def _has_returned(
 ) -> bool:
     """Return True if the branch was at the target after the first attempt of this rollback began.
 
-    For main, the snapshot log must show a move to the target since then. If the log has
-    ``commit.first_try_head``, the newest snapshot when that attempt began, only later entries
-    count.
+    ``commit.first_try_head`` is the snapshot that was the newest when that attempt began.
 
-    Other branches have no log. Their ``newer`` snapshots must all have been committed after the
-    first attempt began, and ``commit.first_try_head`` must not be one of them.
+    For main, return True if the snapshot log shows a move to the target after that attempt began.
+    If the log has ``commit.first_try_head``, ignore the entries before it.
+
+    Other branches have no log. For them, return True if ``newer`` is not empty, all its snapshots
+    were committed after that attempt began, and ``commit.first_try_head`` is not among them.
 
     Return False if the time of the first attempt is unknown.
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alters both stores of a Mixed table: the change store first, then the base store.
 
-The commit of the change store decides. If a process dies before the commit of the base store,
-readers show the altered table, and the next write or alteration commits the base store.
+An alteration takes effect with the commit of the change store. If a process dies before the commit
+of the base store, readers show the altered table, and the next write or alteration commits the base
+store.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _with_uses_of_both(loaded: LoadedPair) -> TableMetadata:
     """Return the metadata of the base store with the partition specs and sort orders of both
     stores.
 
-    A column that either store needs is then kept in both.
+    With these, ``altered`` refuses to drop a column that either store needs.
     """
     base, change = loaded.base.metadata, loaded.change.metadata
     return replace(
@@ -153,7 +154,7 @@ def _is_as_planned(plan: LoadedPair, base: LoadedMetadata, change: LoadedMetadat
 def _require_allowed(table: str, loaded: LoadedPair, alteration: Alteration) -> None:
     """Raise ``InvalidRequestError`` for a change that would make the table unsound.
 
-    After such a change, for example, keys could have other hashes, or rows another order. Raise
+    Such a change could, for example, change the hashes of keys or the order of rows. Raise
     ``UnsupportedError`` for properties of a LogStore.
     """
     if loaded.version is not None:

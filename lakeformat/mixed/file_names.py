@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the files of a Mixed table: they contain the node, the kind and the transaction.
 
-``<node id>-<kind>-<transaction>-<partition>-<task>-<operation>-<count>.<format>``, such as
-``5-I-0-00000-0-7502998595631226311-00001.parquet``.
+The form of a name is
+``<node id>-<kind>-<transaction>-<partition>-<task>-<operation>-<count>.<format>``.
+An example is ``5-I-0-00000-0-7502998595631226311-00001.parquet``.
 """
 
 from __future__ import annotations

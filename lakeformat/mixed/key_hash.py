@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes of primary keys, equal to Amoro's: the hash codes that Java has for the key's values.
+"""Hashes of primary keys. They are the same as Amoro's, which hashes values as Java does.
 
-All values of a column are hashed at once. Arithmetic is modulo 2**32, as Java's int.
+All values of a column are hashed at once. The arithmetic is modulo 2**32, as for an int in Java.
 """
 
 from __future__ import annotations
@@ -152,11 +152,13 @@ def _of_strings(column: pa.Array) -> _Codes:
 def _polynomials(
     units: _Words, starts: _Words, ends: _Words, *, from_end: bool = False, start: int = 0
 ) -> _Codes:
-    """Return a hash of each value, as Java calculates it: ``start * 31**n`` plus its n units, each
-    times a power of 31.
+    """Return the hash of each value, as Java calculates it.
 
-    The last unit is multiplied by 31**0; with ``from_end`` it is the first unit. ``units`` has the
-    units of one value after the other, from ``starts`` to ``ends``.
+    The hash of a value with n units, such as bytes, is ``start * 31**n`` plus the sum of the units,
+    each multiplied by a power of 31. The last unit is multiplied by 31**0, the unit before it by
+    31**1, and so on; with ``from_end`` the first unit is multiplied by 31**0, the next by 31**1.
+    ``units`` has the units of all values. The units of each value begin at its position in
+    ``starts``, and end before its position in ``ends``.
     """
     sizes = ends - starts
     powers = np.full(int(sizes.max(initial=0)) + 1, _FACTOR, np.uint32)
@@ -179,7 +181,7 @@ def _fixed_spans(column: pa.Array) -> tuple[NDArray[np.uint8], _Words, _Words]:
 
 
 _INSTEAD = {"timestamp_ns": "TIMESTAMP(6)", "timestamptz_ns": "TIMESTAMP_LTZ(6)"}
-"""The SQL type that can replace a type without a hash; STRING replaces any other type."""
+"""The SQL types that the error suggests for these types; for other unhashable types, STRING."""
 _HASHES: dict[str, _Hash] = {
     "boolean": _of_booleans,
     "int": _of_ints,

@@ -66,7 +66,10 @@ class MaintainedPair(Maintained):
         return check_mixed_health(self.pair, self.load, self.table, time_travel=time_travel)
 
     def lost(self) -> str | None:
-        """Return a text if newer metadata may be lost; then no orphan file may be deleted."""
+        """Return an explanation if newer metadata files of a store may be lost; otherwise None.
+
+        With an explanation, no orphan file may be deleted.
+        """
         change = replace(self.pair.base, pointer=self.pair.change)
         return lost_versions(change) or lost_versions(self.pair.base)
 

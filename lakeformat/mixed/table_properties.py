@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of table properties that this library reads, checked before they are stored."""
+"""Checks the values of table properties before a Mixed table gets these properties."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True, slots=True, order=True)
 class TreeNode:
-    """A node of the tree: ``mask`` is a power of two minus 1, and ``index`` is within the mask."""
+    """A node of the tree: ``mask`` is a power of two minus 1, and ``index`` at most ``mask``."""
 
     mask: int
     index: int

@@ -78,9 +78,10 @@ def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> B
 def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
     """Return True if rows keep their buckets when a column of the bucket key changes its type.
 
-    ``kind`` is the option ``bucket-function.type``. Rows keep their buckets if texts or bytes get a
-    larger length, or if a DECIMAL of at most 18 digits keeps its scale. With ``mod``, rows keep
-    them only if INT becomes BIGINT.
+    ``kind`` is the option ``bucket-function.type``. A change of nullability never moves rows. With
+    ``mod``, rows also keep their buckets if INT becomes BIGINT. With any other ``kind``, they keep
+    them if a text becomes a VARCHAR, or bytes become a VARBINARY, of at least the old length. They
+    also keep them if a DECIMAL keeps its scale and has at most 18 digits before and after.
     """
     if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
         return True
@@ -124,8 +125,8 @@ def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
     """Write ``abs(hash % buckets)`` of each hash to ``out``, with Java's signed remainder.
 
     The result equals the remainder of the hash's absolute value. Absolute values are read as
-    unsigned numbers, because that of -2**31 is too large for a signed one. numpy divides by a
-    scalar faster than it computes a remainder.
+    unsigned numbers, because that of -2**31 is too large for a signed one. The remainder is
+    computed from a quotient, because numpy divides by a scalar faster than it computes a remainder.
     """
     values = np.abs(hashes).view(np.uint32)
     out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)

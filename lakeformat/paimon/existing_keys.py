@@ -99,8 +99,9 @@ class _Found:
         self._is_deleted: list[Mask] = []
 
     def look_through(self, split: Split, rows: Iterator[tuple[pa.RecordBatch, Mask]]) -> None:
-        """Keep the wanted keys among the ``rows`` of a split: batches of keys, each with a mask of
-        those that are deletions.
+        """Keep those rows of a split whose key hash is one of the wanted hashes.
+
+        ``rows`` are batches of keys, each with a mask of the keys that are deletions.
         """
         place = Place(split.partition, split.bucket)
         number = self._partitions.setdefault(place.partition, len(self._partitions))

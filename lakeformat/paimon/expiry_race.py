@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detects that a snapshot expired while it was read, so that a missing file is not damage."""
+"""Detects snapshots that expired during a read: then a missing file is not reported as damage."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ def _root_of(
 ) -> Location:
     """Return the directory that ``data-file.external-paths`` should name for the address ``found``.
 
-    ``expected`` are the partition, bucket and file name with which the address ends, in one of the
-    forms of this module's docstring. Raise InvalidRequestError if the address ends in another way.
+    ``expected`` are the partition, bucket and file name with which the address must end, in one of
+    the forms of this module's docstring. Raise InvalidRequestError if it ends in another way.
     """
     if not any(segment in DOTS for segment in address.split("/")):
         spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])

@@ -94,8 +94,9 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 def partition_name(schema: TableSchema, partition: bytes) -> str:
     """Return the name of a partition for messages, such as ``dt=2024-01-31/h=1``.
 
-    Dates are written as in conditions. A text that shares its directory with null, such as an empty
-    text, is quoted. The errors are those of ``partition_texts``.
+    A date is written like ``2024-01-31``, even if the directory has it as a number of days. A text
+    that shares its directory with null, such as an empty text, is quoted. The errors are those of
+    ``partition_texts``.
     """
     default = schema.table_options.partition_default_name
     texts = _texts(schema, partition, legacy=False)

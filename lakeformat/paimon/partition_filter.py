@@ -46,7 +46,10 @@ _SPELLED = {
     TypeName.FLOAT,
     TypeName.DOUBLE,
 }
-"""Types of which one value has several spellings, and whose casts round or complete some texts."""
+"""Types whose values have several spellings.
+
+A cast from text rounds some texts, and completes other texts, for example ``2024-01`` with a day.
+"""
 _MIDNIGHT = re.compile(r"[ T]00:00(:00(\.0*)?)?\s*(Z|\+00:?00)?$")
 _Values: TypeAlias = Mapping[int, pa.Array]
 """One value (an array of length 1) for each chosen partition column, by the column's position."""
@@ -167,10 +170,10 @@ def _value(value: Any, field: DataField, schema: TableSchema) -> pa.Array:
 
 
 def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Array:
-    """Return the value of a text that is written as in a condition, or as directories are named.
+    """Return the value of a text: a literal as in a WHERE condition, or the name of a directory.
 
-    A DATE may have the time 00:00, without a zone or in UTC. Raise InvalidRequestError, which
-    begins with ``wrong``, for any other text.
+    A DATE may have the time 00:00, without a zone or in UTC. For any other text, raise
+    InvalidRequestError with a message that begins with ``wrong``.
     """
     from lakeformat.rows.conditions.literals import (  # only for given partitions
         OR_A_RANGE,

@@ -267,7 +267,7 @@ def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, 
 
 @dataclass(slots=True)
 class _Numbering:
-    """Assigns ids to nested fields from ``next_id`` on; the columns have the ids before it."""
+    """Assigns ids to nested fields, from ``next_id`` on; the columns have the lower ids."""
 
     next_id: int
 

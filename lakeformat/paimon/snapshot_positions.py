@@ -34,8 +34,8 @@ def position_at(handle: TableHandle, number: int, identity: str | None = None) -
 def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
     """Return the snapshot number of a Position, or ``value`` itself if it is an int.
 
-    Raise InvalidRequestError for any other type, and for a position of another branch or table. The
-    error for a wrong type begins with ``what``, such as "snapshot must be a number".
+    Raise InvalidRequestError for any other type, and for a position of another branch or table.
+    For a wrong type, the message begins with ``what``, as in "snapshot must be a snapshot number".
     """
     if not isinstance(value, Position):
         require_number(what, value)
@@ -63,11 +63,12 @@ def require_same_snapshot(handle: TableHandle, value: object, found: Snapshot | 
     """Raise NotFoundError if a rollback has removed or replaced the snapshot of the position
     ``value``.
 
-    ``found`` is the snapshot that has this number now, or None. With None, the error is raised in
-    two cases: the number is larger than that of the newest snapshot, or the identity is
-    ``OF_NO_SNAPSHOT``. Otherwise the snapshot counts as expired, which is no error.
+    ``found`` is the snapshot that now has the number of the position, or None if there is none.
+    Without such a snapshot, the error is raised if the number is larger than that of the newest
+    snapshot, or if the position has the identity ``OF_NO_SNAPSHOT``, which no snapshot has.
+    Otherwise the snapshot counts as expired, which is no error.
 
-    A number, and a position without an identity, are not checked.
+    If ``value`` is an int, or a position without an identity, nothing is checked.
     """
     if not isinstance(value, Position) or value.identity is None:
         return

@@ -116,9 +116,9 @@ class _Copying:
             raise NotFoundError(
                 f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}: another call of"
                 " this move, or a drop of the old table, is deleting the old directory. All files"
-                " in the new directory are kept. Wait for the end of that call or drop. If the old"
-                f" directory or {storage.uri(f'{self._new}/{MOVE_MARK}')} still exists then, repeat"
-                " this move. If the old table was dropped, drop the new table, too."
+                " in the new directory are kept. Wait until that move or drop has ended. If the old"
+                f" directory or {storage.uri(f'{self._new}/{MOVE_MARK}')} still exists after that,"
+                " repeat this move. If the old table was dropped, drop the new table, too."
             )
 
     def undo(self) -> None:
@@ -182,8 +182,8 @@ class _Copying:
     def _taken(self, name: str, why: str, *, may_be_ours: bool = True) -> AlreadyExistsError:
         storage = self._storage
         more = (
-            " If an earlier attempt of this move left the file, delete the new directory and repeat"
-            " instead."
+            " Or, if an earlier attempt of this move left the file, delete the new directory and"
+            " repeat the move."
         )
         return AlreadyExistsError(
             f"Cannot move {storage.uri(self._old)} to {storage.uri(self._new)}:"

@@ -96,7 +96,7 @@ def _probe(store: RawStore, path: str) -> str | None:
 
 def _race_against_myself(store: RawStore, path: str) -> str | None:
     if not store.create(path, b"first") and not _has_first(store, path):
-        return "the store refuses a conditional write of a free name"
+        return "the store refuses a conditional write although no object has the name"
     if store.create(path, b"second"):
         return "the store replaces an existing object, although the write requires that none exists"
     if store.read(path) != b"first":

@@ -94,15 +94,15 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
     if unreadable := _UNREADABLE.search(text):
         return InvalidRequestError(
             f"Cannot {operation} {uri}: this client cannot read the name {unreadable[1]!r} of an"
-            " object there, which has an empty part, the part . or .., or a control character."
+            " object there. The name has an empty part, the part . or .., or a control character."
             " Delete or rename the object with the store's own tool."
         )
     if _KEY_FILE.search(text):
         return InvalidRequestError(
             f"Cannot {operation} {uri}: the key file of the service account does not exist, or"
-            " has no valid key. Its path is not shown, as it may be the key itself. Correct"
-            " gs.auth.service.account.json.keyfile, or, without this option,"
-            " GOOGLE_APPLICATION_CREDENTIALS."
+            " has no valid key. The path is not shown, because it may be the key itself, set by"
+            " mistake. Correct gs.auth.service.account.json.keyfile; if this option is not set,"
+            " correct GOOGLE_APPLICATION_CREDENTIALS."
         )
     for secret in secrets:
         for form in (secret, quote(secret), quote(secret, safe="")):

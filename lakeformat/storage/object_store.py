@@ -87,8 +87,7 @@ class ObjectStorage:
             if len(content) != end - start:
                 raise UnavailableError(
                     f"Cannot read {self.uri(key)}: got {len(content)} bytes instead of"
-                    f" {end - start}. Another program may have replaced the file, which must not"
-                    " change: read again."
+                    f" {end - start}. Another program may have replaced the file. Read again."
                 )
             if _differ(found.meta["e_tag"], first["e_tag"]):  # not If-Match: some stores ignore it
                 raise UnavailableError(
@@ -203,9 +202,9 @@ class ObjectStorage:
             delete_foreign_markers(client, key)
             if self.directory_exists(key):
                 raise UnavailableError(
-                    f"Cannot delete all of {self.uri(key)}: an object is still there, which another"
-                    " program has just written, or which has content and a name that ends in a"
-                    " slash. Retry, or delete it with the store's own tool."
+                    f"Cannot delete all of {self.uri(key)}: an object is still there. If another"
+                    " program has just written it, retry. If it has content and its name ends in a"
+                    " slash, delete it with the store's own tool."
                 )
 
     def remove_empty_directory(self, path: str) -> bool:

@@ -20,8 +20,8 @@ DISK_ERRORS = frozenset(
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {
-    errno.ENOSPC: "The disk is full: free some space, then retry; expiring snapshots frees more, "
-    "and needs a little space itself.",
+    errno.ENOSPC: "The disk is full: free some space, then retry. To free more space, expire "
+    "snapshots; the expiry itself needs a little space.",
     errno.EDQUOT: "The disk quota is used up: free some space or raise the quota, then retry.",
     errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise the "
     "limit, or lower the table's target file size ('target-file-size'; of an Iceberg table "

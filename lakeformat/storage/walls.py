@@ -65,10 +65,10 @@ class ExternalRoots:
             root = without_credentials(str(found.above(levels)))
             raise InvalidRequestError(
                 f"{table} names the external path {shown}, which no external root allows. Any "
-                "program that writes the table can name any path, so files outside of its "
+                "program that writes the table can name any path. So files outside of the table's "
                 "directory are read, written or deleted only below an external root. If the path "
-                f"is right, allow its directory: {EXTERNAL_ROOTS}={root} as an option of the "
-                f"catalog or connection, or lake --external-root {root}"
+                f"is right, allow it: set {EXTERNAL_ROOTS}={root} as an option of the catalog or "
+                f"connection, or run lake --external-root {root}"
             )
         return found
 

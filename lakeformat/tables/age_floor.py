@@ -51,7 +51,10 @@ class AgeFloor:
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = exact_duration(lag_millis // 1000 * 1000)
-        reason = f"{self.reason}; {lag} earlier, because the storage's clock is behind by that much"
+        reason = (
+            f"{self.reason}; the limit is {lag} earlier, because the storage's clock is behind by "
+            "that much"
+        )
         return replace(self, millis=self.millis - lag_millis, reason=reason)
 
     def before_commit(self, number: int, millis: int) -> AgeFloor:

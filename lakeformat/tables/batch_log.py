@@ -257,19 +257,20 @@ class _LoggedBatch:
             return
         raise InvalidRequestError(
             f"{self.commit} was not published in {self.table.uri}. The stream has already "
-            f"begun commit {note.identifier} from another checkpoint, and a new checkpoint "
-            "uses the same numbers again. If you changed the checkpoint, set 'query' to a new "
-            "name, or leave 'query' out"
+            f"begun commit {note.identifier} from another checkpoint, and commits of two "
+            "checkpoints can have the same number but different rows. If you changed the "
+            "checkpoint, set 'query' to a new name, or leave 'query' out"
         )
 
     def _undecidable(self, note: _Note, old: str) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self.commit} may already be published in {self.table.uri}, so nothing was "
-            f"published: an earlier release of this library recorded in {old} that the stream has "
-            f"reached commit {note.identifier}. Either that file belongs to another table that "
-            "has or had this directory, or the snapshot of the commit has expired, or a rollback "
-            "has removed it. If the table has the rows of the commit, move the file to "
-            f"{self.table.storage.uri(self._path)}; otherwise delete it. Then run the stream again"
+            f"Cannot find out whether {self.commit} is already published in {self.table.uri}, so "
+            f"nothing was published now. An earlier release of this library recorded in {old} that "
+            f"the stream has reached commit {note.identifier}, but no snapshot of {self.commit} "
+            "was found. Either that file belongs to another table that has or had the same "
+            "directory, or the snapshot has expired, or a rollback has removed it. If the table "
+            f"has the rows of the commit, move the file to {self.table.storage.uri(self._path)}; "
+            "otherwise delete the file. Then run the stream again"
         )
 
     def _out_of_order(self, note: _Note) -> InvalidRequestError:

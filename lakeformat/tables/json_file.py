@@ -68,7 +68,7 @@ def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
     version.
     """
     return UnsupportedError(
-        f"its {kind} version is {found}, but this library reads up to {known}: a newer version "
+        f"its {kind} version is {found}, but this library reads up to {known}: a newer program "
         "wrote it; upgrade this library"
     )
 

@@ -223,9 +223,7 @@ class Table(ABC):
     @property
     @abstractmethod
     def why_changes_delete(self) -> str | None:
-        """The reason why changes of the table may delete rows, such as "has a primary key"; None if
-        changes only add rows.
-        """
+        """The reason why changes may delete rows, like "has a primary key"; None if they cannot."""
 
     @abstractmethod
     def contradictions(self, wanted: WantedTable) -> list[str]:
@@ -339,15 +337,13 @@ class Table(ABC):
 
         With ``as_latest=False`` all newer snapshots of a Paimon table are deleted; later commits
         use their numbers again. If a tag or branch needs such a snapshot, ``InvalidRequestError``
-        is raised. With ``force``, such tags are deleted, too, and such branches are kept. After the
-        rollback, ``remove_orphans`` deletes the files that are no longer referenced. Commits in
-        progress retry on the remaining history.
+        is raised; but ``force`` deletes such tags, and keeps such branches. ``remove_orphans`` then
+        deletes unreferenced files. Commits in progress retry on the remaining history.
 
         With ``commit`` a repeated rollback finds the first one (with ``as_latest=False`` for 7
         days) and does nothing, so rows committed in between are kept. In an Iceberg table, this
-        needs ``first_try_millis`` in ``commit``, and on branches other than main also
-        ``first_try_head``. With ``commit``, a Paimon table gets a new snapshot even if no row
-        changes, unless ``as_latest=False``.
+        needs ``commit.first_try_millis``, and on branches other than main ``first_try_head``. A
+        Paimon table then gets a new snapshot even if no row changes, unless ``as_latest=False``.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

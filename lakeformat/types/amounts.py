@@ -63,7 +63,10 @@ def parse_asked_duration(text: str) -> int:
     if text.strip().isdecimal():
         raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
     if _CAPITAL_M.fullmatch(text.strip()):
-        raise ValueError("the unit M can mean minutes or months: write m for minutes, or days as d")
+        raise ValueError(
+            "the unit M can mean minutes or months: write minutes with the unit m, and months as "
+            "days, such as 30 d"
+        )
     return _parse(text, _ASKED_UNITS)
 
 

@@ -86,7 +86,7 @@ class AtomicType:
 
     def _number(self, position: int) -> int:
         value = self.parameters[position]
-        assert isinstance(value, int), f"{self.name} has no number at {position}"
+        assert isinstance(value, int), f"parameter {position} of {self.name} is not a number"
         return value
 
 

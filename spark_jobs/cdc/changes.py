@@ -178,8 +178,9 @@ class SourceTable:
         tables = sorted(self.seen - {""})
         if tables and self.wanted not in self.seen:
             _log.warning(
-                "no message is of the table %r (key 'messages_of'), so all were skipped. They are "
-                "of %s: write one of these names with all its parts",
+                "no message is of the table %r (key 'messages_of'), so all were skipped. The "
+                "source tables of the messages are %s: set 'messages_of' to one of these full "
+                "names",
                 self.wanted,
                 ", ".join(map(repr, tables[:5])) + (", …" if len(tables) > 5 else ""),
             )

@@ -229,7 +229,11 @@ def _differs(column: MessageColumn, name: str, there: DataType, found: DataType)
     origin = "declared as" if column.is_declared else "written as"
     is_time = isinstance(there, AtomicType) and there.name in _TIMES
     may_be_number = is_time and not column.is_declared
-    hint = " (a number is a time only if the messages have a schema)" if may_be_number else ""
+    hint = (
+        " (the job reads a number as a time only if the messages contain a schema)"
+        if may_be_number
+        else ""
+    )
     return _Difference(
         f"column {name!r} is {type_text(there)} in the table and "
         f"{origin} {type_text(found)} in the source{hint}"

@@ -43,9 +43,9 @@ def require_sequences(
         raise lake.InvalidRequestError(
             f"{path} has a delete with only the key. The delete has no value in "
             f"{' or '.join(map(repr, sorted(sequence)))} (sequence.field of the table), so it "
-            "would not remove a row that has one. No row of this commit was written. Let the "
-            "source send whole old rows (PostgreSQL: REPLICA IDENTITY FULL), and replace this file "
-            "by one with whole rows"
+            "counts as older than every row with a value there, and would not remove such a row. "
+            "No row of this commit was written. Let the source send whole old rows (PostgreSQL: "
+            "REPLICA IDENTITY FULL), and replace this file by one with whole rows"
         )
 
 

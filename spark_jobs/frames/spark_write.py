@@ -280,8 +280,8 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
         if place in seen:
             _abort(table, messages)
             raise lake.UnsupportedError(
-                f"several tasks have rows of bucket {message.bucket} of {table.location}, but one "
-                "writer must number the rows of a bucket: write the result of "
+                f"several tasks have rows of bucket {message.bucket} of {table.location}, so the "
+                "sequence numbers of these rows would collide: write the result of "
                 "spark_jobs.by_bucket(rows, table), which routes these rows to one task, or use "
                 "spark_jobs.write_table. Nothing was written"
             )

@@ -182,9 +182,10 @@ def _require_repetition(frame: DataFrame, stream: _Stream, batch: int) -> None:
     if plans and frame.semanticHash() not in plans:
         raise lake.InvalidRequestError(
             f"batch {batch} of this stream has already written other rows to {stream[0]} with the "
-            f"commit user {stream[-1]!r}. So these rows count as the same commit and were not "
-            "written. Leave the first write of the batch as it is, give each further "
-            "write_stream_batch of this table its own 'query', and run the stream again"
+            f"commit user {stream[-1]!r}. These rows would count as the same commit, so they "
+            "were not written. Do not change the first write of the batch to this table, but give "
+            "each further write_stream_batch of this table its own 'query'. Then run the stream "
+            "again"
         )
 
 
@@ -272,7 +273,7 @@ def _overwritten(
         got = f"mode={mode!r}" if mode != "overwrite" else f"partitions={partitions!r}"
         raise lake.InvalidRequestError(
             f"where={where!r} needs mode='overwrite' without 'partitions', got {got}: correct "
-            "this argument, or leave out 'where'"
+            "'mode' or 'partitions', or leave out 'where'"
         )
     if mode == "append":
         return None

@@ -121,6 +121,6 @@ def _changed(
     return lake.InvalidRequestError(
         f"{path} has changed since it was ingested ({change_of(before, now)}). Checkpoint "
         f"{wanted.checkpoint!r} ingests each file once, so new rows of the file are not in the "
-        "table: give the new content a new name. If the file has no new rows, move it out of "
-        f"{wanted.source!r}"
+        f"table. Move the file to a path that does not match {wanted.source!r}. If it has new "
+        "rows, put only these rows into a file with a new name"
     )

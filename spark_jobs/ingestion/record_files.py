@@ -16,7 +16,7 @@ from spark_jobs.ingestion.source_files import FileState
 __all__ = ["ALL", "DONE", "Record", "RecordFiles", "published"]
 
 DONE, ALL = ".done", ".all"
-_REMEDY = "delete the file: the files that it names are then ingested again"
+_REMEDY = "delete this record of source files: a job that finds these files then ingests them again"
 _MEMBERS = (
     Member("user", "user", str, required=True),
     Member("identifier", "identifier", int, required=True),

@@ -92,8 +92,8 @@ class RunFiles:
             if own is None:
                 raise _changed(path, taken[path], found[path])
             _log.warning(
-                "skipping %s, which run %s has ingested, and which has changed since (%s): to "
-                "ingest the new content, clear the task of that run, too",
+                "skipping %s: run %s has ingested this file, which has changed since (%s). To "
+                "ingest the new content, clear the task of that run",
                 path,
                 run_of[path],
                 change_of(taken[path], found[path]),
@@ -103,8 +103,9 @@ class RunFiles:
             _log.warning(
                 "also ingesting %s, which another map index of this run has ingested: clear all "
                 "map indexes of the task together, or these rows are in the table twice. If the "
-                "list of files is shorter than before, the rows of its removed map indexes remain: "
-                "give each of these indexes a file without rows, then clear all map indexes again",
+                "task has fewer map indexes than before, the rows of the removed indexes remain in "
+                "the table: for each removed index, add a file without rows to the end of the list "
+                "of files. Then clear all map indexes again",
                 _shown(twice),
             )
         self._require_files(own or {}, found, new)
@@ -361,7 +362,8 @@ def _only_one(attempts: Mapping[str, Record], uri: Callable[[str], str]) -> str:
 def _changed(path: str, before: FileState, now: FileState) -> lake.InvalidRequestError:
     return lake.InvalidRequestError(
         f"{path} has changed since an earlier run ingested it ({change_of(before, now)}), and its "
-        "rows may be in the table already: give the new content a new name. To ingest all files in "
-        "every run, pass ingest_again=True (outside of Airflow: leave out 'ingested_by'). To "
-        "replace the rows of the earlier run, clear its task"
+        "rows may be in the table already. To add only its new rows, put them into a file with a "
+        "new name, and move this file away. To ingest all files in every run, pass "
+        "ingest_again=True (outside of Airflow: leave out 'ingested_by'). To replace the rows of "
+        "the earlier run, clear its task"
     )

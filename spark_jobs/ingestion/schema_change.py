@@ -90,8 +90,9 @@ def _require_other_letters(new: str, there: Collection[str]) -> None:
     for name in there:
         if name.casefold() == new.casefold():
             raise lake.InvalidRequestError(
-                f"the source has a column {new!r} and the table {name!r}, which differ only in "
-                f"case: write columns={{{name!r}: {new!r}}}, or add {new!r} to the table first"
+                f"the source has a column {new!r}, and the table has a column {name!r}: the names "
+                f"differ only in case. Write columns={{{name!r}: {new!r}}}, or add {new!r} to the "
+                "table first"
             )
 
 

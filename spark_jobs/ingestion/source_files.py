@@ -266,7 +266,7 @@ def _hint(local: str) -> str:
     parent = folder = os.path.dirname(os.path.abspath(local))
     while re.search(r"[*?\[]", folder):
         folder = os.path.dirname(folder)
-    start = "" if os.path.isabs(local) else ", and a relative path begins in the working directory"
+    start = "" if os.path.isabs(local) else " (a relative path begins in the working directory)"
     if not os.path.isdir(folder):
         return f"the directory {folder} does not exist{start}. {_NO_FILE}"
     names = [entry.name for entry in os.scandir(folder) if entry.is_file()]

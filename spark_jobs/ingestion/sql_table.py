@@ -308,6 +308,7 @@ def _type_of(column: Any) -> str:
         if parent.__name__ in _PLAIN:
             return _PLAIN[parent.__name__]
     raise lake.InvalidRequestError(
-        f"column {column.name!r} has the SQL type {kind}, which has no equivalent here: set its "
-        "type in key 'casts', or create the table, or this column of it, before the ingestion"
+        f"column {column.name!r} has the SQL type {kind}, which has no equivalent in a lake table: "
+        "set its type in key 'casts', or create the table, or this column of it, before the "
+        "ingestion"
     )

@@ -132,7 +132,7 @@ def _ingest_changes(
         if stream.next_snapshot is None:
             why = f"{wanted.source_table} has no snapshots"
         elif not following:
-            why = "the next run reads all rows"
+            why = f"the next run reads all rows, as consumer {wanted.consumer!r} has no position"
         reason = f"no new changes in {wanted.source_table}, so nothing was written: {why}"
         report = replace(report, reason=reason)
     return Outcome.of_commit(table, report, before, more={"next_snapshot": following})
@@ -197,10 +197,10 @@ def _noted(
 
 def _commit_is_missing(table: lake.Table) -> lake.CommitConflictError:
     return lake.CommitConflictError(
-        f"the next changes were already written into {table.location}, but the table no longer has "
-        "their commit. This run wrote nothing. Run the job again, because another run may have "
-        "just written them. If it fails again, the table was rolled back or restored: copy into a "
-        "new table, with another consumer"
+        f"{table.location} has a record that the changes of this run were already committed, but "
+        "their commit is not found. This run wrote nothing. Run the job again, because another run "
+        "may have just committed the changes. If the job fails again, the table was rolled back or "
+        "restored: copy into a new table, with another consumer"
     )
 
 

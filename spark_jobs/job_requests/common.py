@@ -184,7 +184,8 @@ class BatchRequest(CommitRequest):
     def _without_position() -> InvalidRequestError:
         return refusal(
             "key 'conflict' needs key 'read_snapshot', the position at which the table was read: "
-            "add it, or leave out 'conflict'. Only Mixed tables take 'transaction-order' without it"
+            "add it, or leave out 'conflict'. Only for a Mixed table can 'conflict' be "
+            "'transaction-order' without 'read_snapshot'"
         )
 
     @property

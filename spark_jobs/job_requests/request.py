@@ -134,7 +134,7 @@ def wanted_text(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if get_origin(hint) is Mapping:
-        return "an object of strings" if get_args(hint)[1] is str else "an object of values"
+        return "an object of strings" if get_args(hint)[1] is str else "an object of column values"
     if get_origin(hint) is Sequence:
         return f"a list, each item {wanted_text(get_args(hint)[0])}"
     return _WORDS[hint]

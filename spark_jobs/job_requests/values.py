@@ -267,7 +267,7 @@ AgesByColumn: TypeAlias = Annotated[
 Share: TypeAlias = Annotated[float, Rule("a share above 0 and up to 1", _share)]
 ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]
 TablePosition: TypeAlias = Annotated[
-    str, Rule("a position, as the text of table.position()", _position)
+    str, Rule("a position, as str(table.position()) returns it", _position)
 ]
 TimeFormatter: TypeAlias = Annotated[
     str, Rule("the format of a time, such as 'yyyyMMdd'", _time_formatter)
@@ -280,7 +280,7 @@ TableOptionTexts: TypeAlias = Annotated[
 ]
 ColumnSources: TypeAlias = Annotated[
     Mapping[str, str],
-    Rule("an object of table columns with their source columns, none of them twice", _sources),
+    Rule("an object of table columns, each with a source column of its own", _sources),
 ]
 ColumnCasts: TypeAlias = Annotated[
     Mapping[str, str], Rule("an object of table columns, each with a type", _casts)

@@ -48,7 +48,7 @@ MISTAKES = [
         "a day without its file",
         "retry",
         'LakeIngestOperator(task_id="t", table="shop.orders", source="in/{{ ds }}.csv")',
-        "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 files with other names, and a relative path begins in the working directory. Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
+        "NotFoundError: source 'in/2024-02-02.csv' matches no file: the directory HERE/in has 2 files with other names (a relative path begins in the working directory). Check the path, or let a sensor wait for the file before this task; with soft_fail=True the sensor skips a run whose file does not arrive",
     ),
     Mistake(
         "a partition that does not exist",
@@ -60,7 +60,7 @@ MISTAKES = [
         "the executor of a job's request",
         "parse",
         'LakeCompactOperator(task_id="t", table="shop.orders", executor="threads")',
-        "task 't': argument 'executor' names the Airflow executor that runs the task: leave it out. Operators that compact take bucket_executor='threads'",
+        "task 't': argument 'executor' must be the name of an Airflow executor, and 'threads' is none: leave it out, or write bucket_executor='threads' if the operator compacts",
     ),
     Mistake(
         "a warehouse that may not be written",
@@ -362,7 +362,7 @@ MISTAKES = [
         "all files in every run, of a table",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.copy", source_table="shop.orders", consumer="copy", ingest_again=True)',
-        "task 't': argument 'ingest_again' has an effect only with argument 'source', the path of files, which this task lacks: leave out 'ingest_again'",
+        "task 't': argument 'ingest_again' has no effect without argument 'source', the path of files: leave out 'ingest_again'",
     ),
     Mistake(
         "a cron expression as the pause of a stream",
@@ -671,7 +671,7 @@ MISTAKES = [
 
             LakeCommitOperator(task_id="t", table="shop.plain", staged=[stage()])
         """,
-        "task 't': argument 'staged' must be a list, each item a non-empty str, but task 'stage' returned None: it was skipped, or has no such result",
+        "task 't': argument 'staged' must be a list, each item a non-empty str, but task 'stage' returned None: that task was skipped, or has no such result",
     ),
     Mistake(
         "a task instead of its result",
@@ -686,7 +686,7 @@ MISTAKES = [
         "an address that was never staged",
         "run",
         'LakeCommitOperator(task_id="t", table="shop.orders", staged=["/tmp/staged"])',
-        "InvalidRequestError: '/tmp/staged' is not a staged result of file://HERE/warehouse/shop.db/orders: pass the address that its job returned, and open the table that it was staged for",
+        "InvalidRequestError: '/tmp/staged' is not a staged result of file://HERE/warehouse/shop.db/orders: pass the address that the staging job returned, and open the table for which that job staged rows",
     ),
     Mistake(
         "expand over an argument with a typo",
@@ -908,7 +908,7 @@ MISTAKES = [
 
             rows()
         """,
-        "@task.lake_job: function 'rows' is async: write it with 'def'",
+        "@task.lake_job: function 'rows' is async: write 'def' instead of 'async def'",
     ),
     Mistake(
         "a call without an argument",
@@ -1168,7 +1168,7 @@ MISTAKES = [
         "a position in words",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", read_snapshot="yesterday")',
-        "task 't': argument 'read_snapshot' must be a position, as the text of table.position(), got 'yesterday': 'yesterday' is not a position: give a snapshot number, or the text of a position as str(table.position()) returns it",
+        "task 't': argument 'read_snapshot' must be a position, as str(table.position()) returns it, got 'yesterday': 'yesterday' is not a position: give a snapshot number, or the text of a position as str(table.position()) returns it",
     ),
     Mistake(
         "a position that the table has not reached",
@@ -1186,7 +1186,7 @@ MISTAKES = [
         "a treatment of conflicts without a position",
         "run",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", conflict="transaction-order")',
-        "InvalidRequestError: key 'conflict' needs key 'read_snapshot', the position at which the table was read: add it, or leave out 'conflict'. Only Mixed tables take 'transaction-order' without it",
+        "InvalidRequestError: key 'conflict' needs key 'read_snapshot', the position at which the table was read: add it, or leave out 'conflict'. Only for a Mixed table can 'conflict' be 'transaction-order' without 'read_snapshot'",
     ),
     Mistake(
         "a position for rows that are staged",
@@ -1228,7 +1228,7 @@ MISTAKES = [
         "a choice for clears beside a checkpoint",
         "parse",
         'LakeIngestOperator(task_id="t", table="shop.plain", source="in/a.csv", checkpoint="seen", on_clear="redo")',
-        "task 't': argument 'on_clear' has no effect with 'checkpoint': even a cleared task ingests no file again that the checkpoint records. Leave out one of the two",
+        "task 't': argument 'on_clear' has no effect with 'checkpoint': the checkpoint records the ingested files, and even a cleared task does not ingest them again. Leave out one of the two",
     ),
     Mistake(
         "True as the choice for clears",
@@ -1306,7 +1306,7 @@ MISTAKES = [
         "a text where a dict of lists is wanted",
         "parse",
         'LakeCheckOperator(task_id="t", table="shop.plain", accepted_values={"item": "apple"})',
-        "task 't': argument 'accepted_values' must be a dict of lists, got a dict with 'item': write a list of values in brackets for each name, also for one value",
+        "task 't': argument 'accepted_values' must be a dict of lists, got a dict with 'item': write a list for each name, such as {'name': ['value']}, also for a single value",
     ),
     Mistake(
         "no check",

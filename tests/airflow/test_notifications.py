@@ -78,7 +78,10 @@ def test_a_notifier_is_rendered_anew_for_each_task(orders, sent):
     ("table", "reason"),
     [
         ("shop.lost", "the health of table shop.lost is unknown: NotFoundError: "),
-        (None, "its table is unknown: give LakeHealthNotifier the argument table."),
+        (
+            None,
+            "the health is unknown, because no table is known: pass 'table' to LakeHealthNotifier.",
+        ),
     ],
 )
 def test_people_are_notified_although_the_health_is_unknown(catalog, sent, table, reason):

@@ -253,7 +253,7 @@ def test_a_lock_that_is_kept_back_is_nobodys_until_it_expires(database):
     """Its holder has lost the answer to a write, which may arrive late."""
     with World().lock(database).hold(KEY) as held:
         held.keep()
-        with pytest.raises(lake.LockUnavailableError, match=rf"until it expires, at most {LEASE}"):
+        with pytest.raises(lake.LockUnavailableError, match=rf"it expires, in at most {LEASE}"):
             held.require_time()
     assert rows(database) == [("jdbc.shop.orders", LEASE)]
     assert java_deletes_what_expired(database) == 0

@@ -191,7 +191,7 @@ def test_the_summary_says_how_to_repeat_the_sample_and_a_failure_in_it(summary, 
     crash = summary.StepResult("crash", 2.0, passed=7, failed=1, rerun="bin/test crash -- tests/a")
     sample = summary.Sample("7", is_whole=is_whole)
     text = summary.format_summary([crash], sample=sample)
-    assert f"sample:  {command} repeats this run; " in text
+    assert f"run these tests again:  {command} with the same groups and options (" in text
     assert f"run the first failure again:  {command} crash -- tests/a\n" in text
 
 

@@ -172,10 +172,10 @@ class IcebergCatalog(IcebergDatabases):
 
         The type of a column of a partition spec cannot change. A column of a partition spec, a sort
         order or the identifier fields cannot be dropped. Both rules hold for earlier specs and
-        sort orders, too.
-        A change that the table refuses raises ``InvalidRequestError``.
+        sort orders, too. A change that the table refuses raises ``InvalidRequestError``.
 
-        Both stores of a Mixed table are altered; a repeated call completes an interrupted one.
+        Both stores of a Mixed table are altered. If a call was interrupted between the two stores,
+        a repeated call completes it.
         """
         from lakeformat.catalog.iceberg.alter import alter_opened, alteration_of
 

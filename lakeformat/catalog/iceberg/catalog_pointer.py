@@ -51,7 +51,10 @@ class CatalogPointer:
         self._known: tuple[Answer, LoadedMetadata] | None = None
 
     def __reduce__(self) -> tuple[type[SentPointer], tuple[LoadedMetadata]]:
-        """Pickle only the loaded metadata, so that tasks do not get the login of the catalog."""
+        """Pickle only the loaded metadata.
+
+        Another process that receives the pickle does not get the login of the catalog.
+        """
         return SentPointer, (self.load(),)
 
     @property

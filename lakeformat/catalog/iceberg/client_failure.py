@@ -30,7 +30,7 @@ _ACCESS = "Check the token or the credential of the catalog, and what its user m
 
 
 class RedirectedError(Exception):
-    """A service redirects a request in a way that would lose the change."""
+    """A redirect would send a POST or DELETE again as a GET, which would change nothing."""
 
 
 _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[LakeError], str], ...] = (
@@ -95,7 +95,7 @@ class Failures:
 
     @contextmanager
     def translated(self, doing: str) -> Iterator[None]:
-        """Translate the known errors of a client in a with block into ``LakeError``.
+        """Return a context manager that translates the known errors of a client into ``LakeError``.
 
         If the server does not answer like a REST catalog, ``CorruptTableError`` is raised.
         ``doing`` completes the message "cannot ... in <address>", such as "create table 'a.b'".

@@ -49,7 +49,8 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
     def beside(self, base: TableName, table: str, database: str) -> TableName:
         """Return the name of the change store in lower case.
 
-        In a base store that an earlier version created, this name may have capitals.
+        If an earlier version of this library created the base store, the base store may name its
+        change store with capitals.
         """
         return self.stored_name(super().beside(base, table, database))
 

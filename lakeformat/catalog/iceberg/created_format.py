@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the format of a new table, and refuses properties that callers must not set, also in
-``alter_table``.
+"""Checks the format of a new table, and refuses properties that callers must not set in
+``create_table`` or ``alter_table``.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def require_no_store_mark(properties: Mapping[str, str | None], table: str) -> N
 
 
 def require_no_version_field(properties: Mapping[str, str]) -> None:
-    """Raise ``InvalidRequestError`` if ``properties`` set the version field, which only Mixed
-    tables have.
+    """Raise ``InvalidRequestError`` if ``properties`` has ``lake.version-field``, a property that
+    only Mixed tables have.
     """
     if VERSION_FIELD in properties:
         raise InvalidRequestError(

@@ -46,10 +46,10 @@ class IcebergDatabases(ABC):
         return self._metastore.is_directory
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs, or
-        has other catalogs, but not this one.
+        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs.
 
-        Metastores other than a SQL database are not checked.
+        The same error is raised if these tables have only rows of other catalogs. Metastores other
+        than a SQL database are not checked.
         """
         self._metastore.require_exists()
 

@@ -189,8 +189,8 @@ def _complete(
 def _is_left_over(metastore: Metastore, change: TableName, name: TableName) -> bool:
     """Return True if ``change`` is a change store that an interrupted detach of ``name`` has left.
 
-    The store then has the mark of the detach, or it has no data, because a removal deletes data
-    before metadata.
+    Such a store has the mark of the detach, or it has no data any more: a drop of the store
+    deletes the data before the metadata.
     """
     has_files = not metastore.is_directory or metastore.has_other_files(change)
     try:

@@ -34,7 +34,7 @@ def drop_stores(
     *,
     purge: bool,
 ) -> None:
-    """Remove the stores in their order; with ``purge`` also delete the files of each.
+    """Remove the stores in the given order; with ``purge`` also delete the files of each.
 
     If a store cannot be dropped, ``InvalidRequestError`` or ``UnsupportedError`` is raised before
     anything is deleted. ``CommitConflictError`` means that another program has changed, renamed or

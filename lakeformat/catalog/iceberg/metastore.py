@@ -55,10 +55,11 @@ class Metastore(ABC):
         """Delete a database that has no tables."""
 
     def nested_databases(self, database: str) -> list[str]:
-        """Return the full names of the databases inside of ``database``, which can prevent its
-        deletion.
+        """Return the full names of the nested databases that can prevent the deletion of
+        ``database``.
 
-        Only a REST service can have such databases; any other metastore returns none.
+        Only in a REST service can nested databases prevent it. Any other metastore returns an empty
+        list.
         """
         return []
 
@@ -148,9 +149,9 @@ class Metastore(ABC):
     def remove_new_table(self, name: TableName) -> bool:
         """Remove a table without snapshots, and return True.
 
-        If the table has a snapshot by now, keep it and return False. Only a REST catalog does not
-        check this, and removes the table. A metastore of directories also keeps a table with files
-        other than metadata.
+        If the table has a snapshot by now, keep it and return False; a REST catalog removes the
+        table without this check. A metastore of directories also keeps a table with files other
+        than metadata.
         """
         self.remove_table(name, purge=False)
         return True
@@ -169,10 +170,10 @@ class Metastore(ABC):
         return ""
 
     def require_exists(self) -> None:  # noqa: B027 - a service or a directory is one catalog
-        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs, or
-        has other catalogs, but not this one.
+        """Raise ``NotFoundError`` if the SQL database lacks the SQL tables of Iceberg catalogs.
 
-        Metastores other than a SQL database are not checked.
+        The same error is raised if these tables have only rows of other catalogs. Metastores other
+        than a SQL database are not checked.
         """
 
 

@@ -11,8 +11,10 @@ __all__ = ["misses_snapshots"]
 def misses_snapshots(now: TableMetadata, before: TableMetadata) -> bool:
     """Return True if ``now`` lacks a snapshot that was published since the state ``before``.
 
-    Each snapshot takes one sequence number, except in format version 1. There, only a missing
-    parent is noticed.
+    Each commit of a snapshot raises the last sequence number by one. If that number rose by more
+    than the number of new snapshots in ``now``, a snapshot is missing. Format version 1 has no
+    sequence numbers: there, a snapshot counts as missing only if a new snapshot names it as its
+    parent.
     """
     known = {each.snapshot_id for each in before.snapshots}
     added = [each for each in now.snapshots if each.snapshot_id not in known]

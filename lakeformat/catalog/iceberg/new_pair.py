@@ -44,7 +44,9 @@ __all__ = ["make_pair", "require_same_key", "required_keys"]
 
 _WITH_SEQUENCES = 2
 _DescribeStore = Callable[[Mapping[str, str]], Describe]
-"""A function that takes properties, and returns the ``Describe`` function of a store with them."""
+"""A function that takes properties, and returns the ``Describe`` function of a store that has these
+properties.
+"""
 
 
 def required_keys(columns: pa.Schema, key: Sequence[str]) -> pa.Schema:
@@ -90,7 +92,8 @@ def make_pair(
 ) -> bool:
     """Create both stores of the Mixed table ``name``, and return True.
 
-    Return False if a table ``name`` exists. An empty change store of an interrupted call is used.
+    Return False if a table ``name`` exists. If an interrupted call has left an empty change store,
+    it becomes the change store of the new table.
     Raise ``AlreadyExistsError`` if the name of the change store belongs to another table.
     """
     if name.table in metastore.tables(name.database):

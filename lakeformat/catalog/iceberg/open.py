@@ -58,7 +58,10 @@ def rest_metastore(options: IcebergOptions, files: CatalogFiles, warehouse: str)
 
 
 def _is_address(warehouse: str) -> bool:
-    """Return True for a path or URI, which has a slash; False for a name in a REST catalog."""
+    """Return True if ``warehouse`` is a path or URI, which has a slash.
+
+    Return False if it is the name of a warehouse in the service of a REST catalog.
+    """
     return "/" in warehouse
 
 

@@ -166,8 +166,9 @@ class IcebergOptions:
         """Check the given options, which may include ``metastore`` and ``uri``, and return them.
 
         They are divided into options of the storage, options of the metastore's client, and
-        external roots. An option that the metastore does not have raises ``InvalidRequestError``;
-        an option of Paimon catalogs raises ``UnsupportedError``.
+        ``external-roots``: the directories in which tables may have files outside of their own
+        directories. An option that the metastore does not have raises ``InvalidRequestError``; an
+        option of Paimon catalogs raises ``UnsupportedError``.
         """
         pairs: Iterable[tuple[object, object]] = given.items()
         for key, value in pairs:

@@ -180,10 +180,10 @@ class PathMetastore(Metastore):
         return _has_data(self._storage, self._root_of(name))
 
     def remove_new_table(self, name: TableName) -> bool:
-        """Delete the directory of a table without snapshots and data files, and return True.
+        """Delete the directory of a table that is still empty, and return True.
 
-        If the table has a snapshot by now, or if the directory contains files other than metadata,
-        keep it and return False.
+        If the table has a snapshot by now, or if its directory contains files other than metadata,
+        keep the directory and return False.
         """
         if self.has_other_files(name):
             return False
@@ -235,7 +235,7 @@ class PathMetastore(Metastore):
         return self.pointer(name)
 
     def require_removable(self, name: TableName, *, purge: bool) -> None:
-        """Raise ``UnsupportedError`` without ``purge``: the directory is the table.
+        """Raise ``UnsupportedError`` if ``purge`` is False: a drop always deletes the files.
 
         Raise it also for Iceberg metadata that is published for a Paimon table. Raise
         ``InvalidRequestError`` if the property ``gc.enabled`` is false: another table may use the
@@ -321,7 +321,7 @@ def _has(storage: Storage, root: str, known: LoadedMetadata) -> bool:
 
 
 def _is_new(storage: Storage, root: str) -> bool:
-    """Return True if the directory ``root`` has a table without snapshots, or no metadata."""
+    """Return True if the directory ``root`` has no metadata, or if its table has no snapshots."""
     found = _current(within(storage, root), root)
     return found is None or not found.snapshots
 

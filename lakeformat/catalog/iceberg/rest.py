@@ -252,8 +252,9 @@ class RestMetastore(ClientMetastore):
     def _is_conflict(self, response: Response, name: TableName, current: Answer) -> bool:
         """Return True if a commit was refused because another writer was first.
 
-        The requirements cannot name a branch that another writer created meanwhile. Some services
-        then answer with 400, because the sequence number of the new snapshot is too low.
+        Status 409 means such a conflict. Status 400 means it only if the table has another metadata
+        file than ``current``: after another writer has created a branch, some services refuse the
+        sequence number of the new snapshot as too low.
         """
         if response.status_code != _INVALID:
             return response.status_code == _CONFLICT
@@ -347,11 +348,12 @@ def _unknown(name: TableName, lost: str) -> CommitOutcomeUnknownError:
 
 
 def _has_commit(now: LoadedMetadata, base: LoadedMetadata, metadata: TableMetadata) -> bool:
-    """Return True if ``now`` has all new snapshots of a commit from ``base`` to ``metadata``.
+    """Return True if ``now`` contains the commit that changes ``base`` to ``metadata``.
 
-    An expired snapshot is found if it is the parent of another one. A commit without new snapshots
-    is found if the table has its state. A commit that creates a branch or tag is an exception: if
-    another writer has created the same one, the call must fail.
+    Each new snapshot of the commit must be in ``now``, or be the parent of a snapshot in ``now``,
+    because it may have expired. A commit without new snapshots is found if ``now`` is another file
+    than ``base`` and has the state of ``metadata``. If such a commit creates a branch or tag,
+    return False, because another writer may have created the same one.
     """
     mine = _new_snapshots(base, metadata)
     if not mine:

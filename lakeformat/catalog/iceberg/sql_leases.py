@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leases of Mixed tables as rows in the SQL database of an Iceberg catalog.
 
-A table has one row, found by the uuid of its base store, so a renamed table keeps its lease. Each
-change compares the number of the lease, so only one of two holders can take the next lease.
+A table has one row, found by the uuid of its base store, so a renamed table keeps its lease. The
+next lease is stored only if the row still has the previous number, or does not exist yet. So only
+one of two holders can take the next lease.
 """
 
 from __future__ import annotations

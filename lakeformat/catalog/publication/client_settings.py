@@ -37,9 +37,10 @@ _CLIENT_CLASS = "metadata.iceberg.hive-client-class"
 def client_settings(options: TableOptions, kind: str, given: Mapping[str, str]) -> IcebergOptions:
     """Return the options of the client for a kind of catalog, from the connection and the table.
 
-    ``given`` are the options of the connection. If it has options for this kind, only ``warehouse``
-    is taken from the table's options. For a SQL catalog, only the name of the catalog is taken from
-    them.
+    ``given`` are the options of the connection. For a SQL catalog, the table's options give only
+    the name of the catalog. For a REST catalog or a Hive metastore, the table's options are used if
+    ``given`` has no options for this kind. If ``given`` has some, the table's options give at most
+    ``warehouse``.
 
     ``UnsupportedError`` is raised for a credential in the table's options, and for a missing
     address. It is also raised if ``given`` has options for this kind, but not the address that the

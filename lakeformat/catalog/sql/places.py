@@ -16,13 +16,13 @@ from lakeformat.storage.location import one_spelling
 __all__ = ["LOCATION", "Places"]
 
 LOCATION = "location"
-"""The property of a database with its location; Java's catalog uses the same key."""
+"""The key of the database property that holds the location; Java's catalog uses the same key."""
 
 
 class Places:
     """The storage and the directory of each database and table of a SQL catalog.
 
-    Databases in one storage share its ``Storage``.
+    All databases in the same storage use one ``Storage`` object.
     """
 
     def __init__(self, storage: Storage, root: str, listing: Listing) -> None:
@@ -32,15 +32,13 @@ class Places:
         self._elsewhere: dict[str, Storage] = {}
 
     def default_location(self, database: str) -> str:
-        """Return the location that is stored for a new database without the property
-        ``location``.
-        """
+        """Return the location of a database that was created without a ``location``."""
         directory = database_directory(self._root, database)
         # Java reads this text as a path, and would take %20 in a URI literally.
         return directory if self._storage.scheme == "file" else self._storage.uri(directory)
 
     def of_database(self, database: str) -> tuple[Storage, str]:
-        """Return the storage of a database, and the path of its directory in it."""
+        """Return the storage of a database, and the path of its directory in this storage."""
         properties = self._listing.database_properties(database)
         return self.at(database, properties.get(LOCATION) or "")
 

@@ -77,7 +77,10 @@ class Renames:
         return old if self._copies(new) or not self._places.has_files(new) else None
 
     def place_of(self, name: TableName) -> TableName:
-        """Return ``name``, or its old name if the files are still in the old directory."""
+        """Return the old name of table ``name`` if a rename has left files in the old directory.
+
+        Otherwise return ``name``.
+        """
         old = self.unfinished(name)
         return old if old is not None and self._places.has_files(old) else name
 

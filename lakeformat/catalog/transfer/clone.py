@@ -96,9 +96,9 @@ def clone_table(
     tables; ``snapshot`` is a position, as ``source.position()`` returns it, or a snapshot id of
     either store.
 
-    To resume an interrupted clone, repeat the call: existing files are compared and kept. If the
-    source's snapshots may expire during the copy, create a tag and clone the tag. ``dry_run`` only
-    counts the files.
+    To complete an interrupted clone, repeat the call. For a Paimon table, data files that are
+    already copied completely are not copied again. If the source's snapshots may expire during the
+    copy, create a tag and clone the tag. ``dry_run`` only counts the files.
     """
     if not isinstance(source, Table):
         return _clone_mixed(

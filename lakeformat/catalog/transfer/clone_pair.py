@@ -80,7 +80,7 @@ _VERSION_3 = 3
 
 @dataclass(slots=True)
 class _Content:
-    """The number of rows, and the sum of their hashes, which is the same in any order."""
+    """The number of rows, and the sum of their hashes. The order of the rows changes neither."""
 
     rows: int = 0
     hashes: list[int] = field(default_factory=lambda: [0, 0])
@@ -125,8 +125,9 @@ class _PairClone:
     def is_compared(self) -> bool:
         """Return True if an earlier attempt has compared all rows.
 
-        If not, drop the stores that an earlier attempt has left, and return False. An attempt
-        removes the mark of the change store only after it has compared all rows.
+        If the change store exists without a mark, all rows were compared: an attempt removes this
+        mark only after the comparison. Otherwise drop the stores that an earlier attempt has left,
+        and return False.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:

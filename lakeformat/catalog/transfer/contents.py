@@ -187,7 +187,10 @@ class _BranchFiles:
                 self.found.schemas[number] = storage.read(layout.schema(number))
 
     def add_schema_files(self) -> None:
-        """Add the schema files of this branch, which is not main, to the branch of the clone."""
+        """Add the schema files of this branch to the same branch of the clone.
+
+        For the main branch, call ``add_schemas`` instead.
+        """
         for number in schema_ids(self.handle.storage, self.layout):
             self._add_name(self.layout.schema(number))
 
@@ -195,7 +198,8 @@ class _BranchFiles:
         """Add the files of a changelog whose snapshot has expired.
 
         If the changelog has a changelog list, add its changelog files. Otherwise the changes are in
-        data files: add those that no compaction wrote. Older data files may have expired.
+        the data files that the snapshot added: add these files, except those that a compaction
+        wrote. Data files of earlier snapshots are left out, because they may have expired.
         """
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
@@ -224,7 +228,8 @@ class _BranchFiles:
     def _add(self, path: str, size: int | None) -> None:
         """Add a file. If the file was added before, keep the larger of the two sizes.
 
-        Several entries of a packed changelog name one file; the last of these entries has the full
+        A packed changelog file has a part for each of several buckets, and is added once for each
+        part. ``size`` is then the end of the part, so only the last part has the full
         size.
         """
         known = self.found.files.setdefault(_below(self.layout, path), size)

@@ -39,7 +39,7 @@ def clone_database(
 
     The default of ``to`` is ``database``. Database ``to`` is created if it does not exist, but
     ``dry_run`` requires that it exists. The regular expression ``including`` must match the whole
-    name of a table; tables whose whole name ``excluding`` matches are left out.
+    name of a table. If ``excluding`` matches the whole name of a table, the table is left out.
 
     An error, such as a table that already exists, is part of the outcome of its table, and does not
     stop the tables after it. Repeat the call to clone the tables that are missing.

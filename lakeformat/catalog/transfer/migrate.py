@@ -189,9 +189,9 @@ def _made_table(
 ) -> Table:
     """Create the table, or return the table that an earlier attempt created.
 
-    The table of an earlier attempt has the columns of ``schema``. It also has the commit
-    ``identity``, or no snapshots and the options of ``schema``. Any other table of this name raises
-    ``AlreadyExistsError``.
+    An existing table is returned if it has the columns of ``schema`` and the commit ``identity``.
+    It is also returned if it has the columns and options of ``schema``, no primary key and no
+    snapshots. Any other table of this name raises ``AlreadyExistsError``.
     """
     table = catalog.create_table(
         name,

@@ -18,8 +18,8 @@ class CloneReport(Report):
     source: str
     target: str
     what: str
-    """The part of the table that was copied: ``everything``, ``snapshot <id>``, the schema of an
-    empty table, or ``position <position>`` of a Mixed table.
+    """The part of the table that was copied: ``everything``, ``snapshot <id>``, or ``the schema of
+    an empty table``; for a Mixed table ``position <position>``.
     """
     dry_run: bool
     files: int

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes Arrow columns as Avro records, column by column.
 
-A date, time or timestamp is stored as Arrow's number, so the Arrow column must have the unit of the
-schema. The column of a ``fixed`` type has binary values of the declared size, or decimals.
+A date, time or timestamp is written as the integer that the Arrow column stores, so this column
+must have the time unit of the schema. The column of a ``fixed`` type has binary values of the
+declared size, or decimals.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _named_types(declared: Any) -> Iterator[tuple[str, Any]]:
 def _pieces(array: pa.Array, declared: Any, schema: Any) -> list[Piece]:
     """Return the pieces of a field of the type ``declared``.
 
-    ``schema`` is the schema of the whole record, which defines all named types.
+    A piece has one number or byte string for each record. ``schema`` is the schema of the whole
+    record, which defines all named types.
     """
     pieces: list[Piece] = []
     _add_values(pieces, array, declared, schema)

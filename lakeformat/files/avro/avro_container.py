@@ -37,7 +37,7 @@ __all__ = [
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 READABLE_AFTER = 32
-"""The number of zero bytes after the content, which a reader may read, too."""
+"""The number of zero bytes after the content; a reader may read these bytes, too."""
 
 # Metadata is repetitive, but never compresses better than this. A higher ratio is damage or an
 # attack.

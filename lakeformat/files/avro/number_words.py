@@ -49,10 +49,10 @@ def numbers_at(
 def _read_ninth_byte(
     data: Bytes, places: Positions, rows: Positions, groups: Words, sizes: NDArray[np.uint8]
 ) -> Positions:
-    """Complete the numbers of nine and ten bytes in ``groups`` and ``sizes``.
+    """Complete ``groups`` and ``sizes`` for the numbers of more than eight bytes.
 
-    ``rows`` are the indexes of numbers of more than eight bytes. Return the indexes of invalid
-    numbers.
+    ``rows`` has the indexes of these numbers. Return the indexes of those with more than 64 bits,
+    which are invalid.
     """
     ninth = data[places[rows] + 8].astype(np.uint64)
     tenth = data[places[rows] + 9].astype(np.uint64)

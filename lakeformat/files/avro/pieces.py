@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins encoded fields to records: a piece has one number or byte string for each record."""
+"""Joins the encoded fields of many records, piece by piece.
+
+A piece has one number or one byte string for each record.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ __all__ = [
 Mask: TypeAlias = NDArray[np.bool_]
 Numbers: TypeAlias = NDArray[np.int64]
 Sizes: TypeAlias = int | Positions
-"""The size in bytes for each record; a single number if all records have the same size."""
+"""The size of a piece in each record, in bytes; a single number if it is the same in all."""
 
 _WORD_BYTES = 8
 _SPILL = _WORD_BYTES - 1

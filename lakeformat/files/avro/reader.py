@@ -43,8 +43,9 @@ def read_avro(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    The rows before the range ``rows`` are yielded, too; batches that begin after it are left out.
-    Raise ``MissingColumnError`` if the file lacks a column, and ``ValueError`` for a damaged file.
+    ``rows`` is the range of rows that the caller needs. Earlier rows are yielded, too; batches that
+    begin after this range are left out. Raise ``MissingColumnError`` if the file lacks a column,
+    and ``ValueError`` for a damaged file.
     """
     source = _Counted(stream)
     start = source.read(len(MAGIC))
@@ -133,8 +134,9 @@ class _UnpackedStream:
     """A stream of a header and of the unpacked blocks of a file; each block is unpacked when it is
     read.
 
-    Raise ``NotPlainError`` for a damaged block. A block that claims more bytes than it can unpack
-    to, or more records than bytes, counts as damaged, because it would exhaust the memory.
+    Raise ``NotPlainError`` for a damaged block. A block also counts as damaged if its unpacked size
+    would be far more than its stored bytes can hold, or if it claims more records than it has
+    unpacked bytes: such a block could exhaust the memory.
     """
 
     def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:

@@ -253,11 +253,10 @@ class RecordReader:
         return Lists(wanted, (*parts, self._stopped(at + 1, rows)))
 
     def _stopped(self, ranks: Positions, rows: Positions) -> Numbers:
-        """Return the numbers with the indexes ``ranks``, counted from the first number of the
-        window.
+        """Return the numbers at the indexes ``ranks``; index 0 is the first number of the window.
 
-        ``rows`` has the index of the record of each number. If a number is too long, ``sound`` of
-        its record becomes False.
+        ``rows`` has, for each of these numbers, the index of its record. If a number is too long,
+        ``sound`` of its record becomes False.
         """
         window = self.window
         places = np.where(ranks > 0, window.stops.take(ranks - 1, mode="clip") + 1, 0)

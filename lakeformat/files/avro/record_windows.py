@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds thousands of records at once by a text that each of them has, and reads their fields.
 
-Records have no length, so the start of a record is usually known only after the record before it
-has been read. To avoid this, one text field is chosen, such as the format of a file. Each place
-where its text, such as ``PARQUET``, occurs is taken as that field of one record. From these places
-all records are read at once to their ends, and the end of a record is the start of the next one.
-Then the fields before the text are read from these starts. They must end exactly where the text
-occurs, which proves that all records are correct. The general decoder reads files of any other
-structure.
+Avro does not store the length of a record, so its start is usually known only after the record
+before it has been read. To avoid this, one text field is chosen, such as the format of a file. Each
+place where its text, such as ``PARQUET``, occurs is taken as that field of one record. From these
+places all records are read at once to their ends, and the end of a record is the start of the next
+one. Then the fields before the text are read from these starts. They must end exactly where the
+text occurs, which proves that all records are correct. ``NotPlainError`` is raised for a file that
+cannot be read in this way; the caller then uses the general decoder.
 """
 
 from __future__ import annotations

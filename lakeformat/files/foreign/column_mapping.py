@@ -35,8 +35,9 @@ class ColumnMapping:
     casts: Mapping[str, DataType] = field(default_factory=dict)
     """The type to cast to, by column of the table."""
     shown_types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    """The type that a JSON file shows for a column that is cast, by column of the source; a column
-    that is not listed is read as text.
+    """The types of the cast columns in JSON files, by column of the source.
+
+    A cast column that is not listed is read as text.
     """
 
     @property
@@ -52,8 +53,8 @@ class ColumnMapping:
     def readable(self, columns: pa.Schema) -> pa.Schema:
         """Return the columns to read from a text file, with their names in the source.
 
-        ``columns`` are the columns of the table. The table's column ``a`` is left out if
-        ``sources`` has no entry for it, and the source's ``a`` belongs to another column.
+        ``columns`` are the columns of the table. A column without an entry in ``sources`` is left
+        out if the source's column of the same name is mapped to another column.
         """
         found = []
         elsewhere = {*self.sources.values()} - self.sources.keys()
@@ -69,8 +70,8 @@ class ColumnMapping:
     def names(self, sources: Sequence[str], there: Collection[str] = ()) -> list[str]:
         """Return the name in the table of each column in ``sources``.
 
-        Raise ``InvalidRequestError`` if a mapped column or a column to cast is missing, or if two
-        columns get the same name. A column to cast may be missing if it is in ``there``, the
+        Raise ``InvalidRequestError`` if a mapped column is missing, if two columns get the same
+        name, or if a column to cast is neither one of the returned names nor in ``there``, the
         columns of the table.
         """
         for name, source in self.sources.items():

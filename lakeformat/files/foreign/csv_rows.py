@@ -37,8 +37,8 @@ def read_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> Iterator[pa
     """Yield the rows of a file; Arrow infers the types of columns that are not in ``columns``.
 
     A file without a header must have all ``columns``, in their order. In a file with only one
-    column, an empty line is a row. It is skipped if it is the last line, or if it means NULL and
-    the column is NOT NULL. Raise ``InvalidRequestError``, with row and column, for a value that
+    column, an empty line is a row, except if it is the last line, or if it means NULL and the
+    column is NOT NULL. Raise ``InvalidRequestError``, with row and column, for a value that
     cannot be parsed.
     """
     require_closed_quotes(path, dialect)
@@ -200,7 +200,8 @@ def _named(
 ) -> InvalidRequestError | None:
     """Return the error with row, column and value, given the text of Arrow's error.
 
-    Return None if Arrow's error names neither a column nor a number of values.
+    Return None if Arrow's error names no column, and its reason is not that a row has too many or
+    too few values.
     """
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []

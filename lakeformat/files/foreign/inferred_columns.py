@@ -6,7 +6,8 @@ column is a STRING if a value has a leading zero, a plus sign or a space, or is 
 beyond BIGINT. A column with fractions is a STRING, too, if a value has more than 15 digits.
 
 A JSON column of numbers is a DOUBLE if a value has a fraction or is beyond BIGINT. A DOUBLE may
-round an absolute value of 10^15 or more. So such a value is refused, unless the column is cast.
+round a number whose absolute value is 10^15 or more. So a DOUBLE column with such a number is
+refused, unless the column is cast.
 """
 
 from __future__ import annotations
@@ -206,8 +207,10 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
 
 
 def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
-    """Return ``columns``. A column of numbers becomes DOUBLE or STRING if a text in the file does
-    not fit its type. A column without values so far gets a type if the file has a value.
+    """Return ``columns``, with wider types where values in the file need them.
+
+    A column of numbers becomes DOUBLE or STRING if a value does not fit its type. A column of
+    Arrow's type null becomes BIGINT, DOUBLE or STRING if it has a value in the file.
     """
     checked = {field.name: field.type for field in columns if field.type in _FITS}
     if not checked:

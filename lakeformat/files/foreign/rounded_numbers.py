@@ -26,10 +26,10 @@ _WIDEST = pa.decimal256(76, 38)
 def rounded_numbers(
     values: pa.Array, name: str, kind: pa.DataType = _DOUBLE
 ) -> Iterator[tuple[str, float]]:
-    """Find the parts of a column that have numbers which a DOUBLE may have rounded.
+    """Find numbers that a DOUBLE may have rounded, in a column and its nested fields.
 
-    Yield the path of each such part, and its first such number. With BIGINT as ``kind``, find the
-    whole numbers that a DOUBLE may round.
+    For the column, or for each nested field, that has such numbers, yield its path and its first
+    such number. With BIGINT as ``kind``, find the whole numbers that a DOUBLE may round.
     """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element", kind)

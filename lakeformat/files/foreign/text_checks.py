@@ -56,8 +56,8 @@ def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def first_refused(count: int, is_refused: Callable[[int, int], bool]) -> int:
     """Return the index of the first refused row among ``count`` rows; -1 if none is refused.
 
-    ``is_refused(start, number)`` returns True if any of ``number`` rows from ``start`` on is
-    refused.
+    ``is_refused(start, size)`` returns True if at least one of the ``size`` rows from index
+    ``start`` on is refused.
     """
     first = 0
     if not count or not is_refused(0, count):

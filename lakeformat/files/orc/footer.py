@@ -20,13 +20,15 @@ _TIMESTAMP_KINDS = (9, 18)
 _TIMESTAMP_STATISTICS = 9
 _UTC_ENDS = (3, 4)
 _MILLIS = (1, 2, *_UTC_ENDS)
-"""The member numbers of a timestamp's minimum and maximum in milliseconds: local, then UTC."""
+"""The numbers of the members with the bounds of timestamps, in milliseconds: the minimum and the
+maximum as local times, then both in UTC.
+"""
 
 
 def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
     """Return the first of ``columns`` with a timestamp outside of 1677 to 2262.
 
-    None if the footer shows no such timestamp.
+    Return None if the footer shows no such timestamp.
     """
     for column in columns:
         for number in tail.subtree(column):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """TIMESTAMP_LTZ in ORC files: a JVM outside of UTC stores it shifted by the offset of its zone.
 
-It does so if ``orc.timestamp-ltz.legacy.type`` is true, the default. Java reads the UTC date and
-time of an instant as a local time in the zone of the JVM, and stores the instant of that local
-time. Reading reverses this with the zone in the file. A file names its zone only if it has a column
-of type TIMESTAMP.
+It does so if ``orc.timestamp-ltz.legacy.type`` is true, the default. When the JVM writes an
+instant, it treats the UTC date and time of the instant as a local time in its own zone, and stores
+the instant of that local time. This module reverses the shift for readers, with the zone that the
+file names. A file names its zone only if it has a column of type TIMESTAMP; for other files,
+``lake.orc-writer-timezone`` gives the zone.
 """
 
 from __future__ import annotations

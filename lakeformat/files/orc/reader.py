@@ -33,8 +33,8 @@ def read_orc(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield batches of ``columns``, each with the position of its first row in the file.
 
-    Reading begins at the first row of the file, even if the range ``rows`` begins later. Batches
-    that begin after the range are left out. ``instants`` is the rule for TIMESTAMP_LTZ.
+    Batches before the range ``rows`` are yielded too; only those that begin after it are left out.
+    ``instants`` is the rule for TIMESTAMP_LTZ.
 
     Raise ``MissingColumnError`` if the file lacks a column, ``ValueError`` for a damaged file, and
     ``UnsupportedError`` for timestamps that cannot be read.

@@ -22,9 +22,9 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""The lowest first byte of a run that repeats a number of 2 to 8 bytes.
+"""The lowest value of the first byte of a run that repeats a number of 2 to 8 bytes.
 
-A run with a lower first byte repeats a number of one byte.
+If the value of its first byte is lower, a run repeats a number of one byte.
 """
 _LITERALS_FROM = 128
 _MOST_BITS = 62

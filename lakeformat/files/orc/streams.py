@@ -34,8 +34,8 @@ FEW = 1 << 20
 file: wrong lengths up to this sum need little memory.
 """
 VALUES_PER_BYTE = 1024
-"""An upper bound for the number of values that one byte of a stream encodes. For example, two bytes
-can repeat one byte of eight flags 130 times, which is 520 values for each byte.
+"""An upper bound for the number of values that one byte of a stream encodes. For example, a run
+of two bytes can repeat eight flags 130 times: these are 1040 values, 520 for each byte.
 """
 
 _TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18

@@ -28,8 +28,8 @@ __all__ = [
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
-"""The largest size of a decompressed chunk in bytes. The header of a chunk has 23 bits for the size
-of its content, so an uncompressed chunk cannot be larger.
+"""The largest size of a chunk after decompression, in bytes. The header of a chunk has 23 bits for
+its stored size, so a chunk that is stored without compression cannot be larger either.
 """
 CHUNK_HEADER = 3
 _LZ4_SHORTEST = 4

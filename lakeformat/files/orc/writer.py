@@ -119,8 +119,9 @@ def _has_fraction_before_1970(array: pa.Array) -> bool:
 def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
     """Return the rows in a form that Arrow's ORC writer stores correctly.
 
-    Arrow's writer takes the nulls of a sliced struct from the wrong rows, so structs are copied. It
-    also writes wrong values after a value inside of a null struct, so such values become null.
+    Arrow's writer takes the nulls of a sliced struct from the wrong rows, so structs are copied. If
+    a null struct has a value inside, the writer stores wrong values after it. So all values inside
+    of null structs become null.
     """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):

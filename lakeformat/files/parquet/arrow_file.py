@@ -95,7 +95,8 @@ class ArrowFile:
 class FooterStream(io.RawIOBase):
     """Passes the bytes of a Parquet file on, but changes the footer before it is written.
 
-    From ``hold`` on, it keeps all bytes in memory. ``release`` changes the footer and writes them.
+    From ``hold`` on, the stream keeps all bytes in memory. ``release`` changes the footer in these
+    bytes, and then writes all of them.
     """
 
     def __init__(self, stream: IO[bytes], change: Callable[[bytes], bytes]) -> None:

@@ -42,7 +42,7 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 class ColumnChunk:
     """The pages of one column in one row group, and their metadata in the footer.
 
-    The offsets in the metadata, ``description``, are right for pages that begin at offset
+    ``description`` is the metadata. The offsets in it are right for pages that begin at offset
     ``start``. ``raw_size`` and ``size`` are the bytes of all pages before and after compression.
     """
 
@@ -101,7 +101,8 @@ def made_chunk(
 ) -> ColumnChunk:
     """Return a column chunk without nulls, with pages that this package has encoded.
 
-    ``statistics`` are serialised; ``text_bytes`` is the total size of all texts, None for numbers.
+    ``statistics`` must be serialised already. ``text_bytes`` is the total size of all texts; it is
+    None for numbers.
     """
     encodings, counts = [Encoding.RLE, Encoding.PLAIN], [(PageKind.DATA, Encoding.PLAIN)]
     if pages.dictionary_size:

@@ -52,8 +52,8 @@ def is_plain(kind: pa.DataType) -> bool:
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
     """Return the column in plain encoding, with the same bytes as Arrow's.
 
-    Return None if the column has NaN, is not stored as numbers, or has a value that exceeds its
-    type: then Arrow must encode it.
+    Return None if the column has NaN, is not stored as numbers, or has a decimal too large for the
+    32 or 64 bits of its type in the file: then Arrow must encode it.
     """
     values = _values(column)
     if values is None:
@@ -76,7 +76,8 @@ def encode_constant(
 ) -> ColumnChunk | None:
     """Return a column whose values are all equal, encoded with a dictionary of one value.
 
-    None if the values differ, are NaN, exceed their type or are not stored as numbers.
+    Return None if the values differ, are NaN or are not stored as numbers, or if a decimal is
+    too large for the 32 or 64 bits of its type in the file.
     """
     values = _values(column)
     if values is None:
@@ -125,7 +126,11 @@ def _stored_as(kind: pa.DataType) -> str | None:
 
 
 def _values(column: pa.ChunkedArray) -> Numbers | None:
-    """Return all values as one array; None if they are not numbers, or if one exceeds its type."""
+    """Return all values as one array of the numbers that a file stores.
+
+    Return None if a file stores no numbers for the type of the column, or if a decimal is too
+    large for the 32 or 64 bits of its type in the file.
+    """
     stored = _stored_as(column.type)
     if stored is None:
         return None

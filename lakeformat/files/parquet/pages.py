@@ -109,7 +109,7 @@ class Pages:
     def add_values(self, content: Content, rows: int, encoding: int, statistics: bytes) -> None:
         """Add a page with the values of the next rows.
 
-        ``rows`` is their number; ``statistics`` are serialised.
+        ``rows`` is their number; ``statistics`` must be serialised already.
         """
         about = StructWriter()
         about.i32(_COUNT, rows)

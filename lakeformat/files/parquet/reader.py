@@ -117,9 +117,9 @@ def _stretches(
 ) -> Iterator[tuple[int, list[int]]]:
     """Yield the start and the group numbers of each series of adjacent row groups to read.
 
-    The start is the position of the first row in the file. A row group is read if it overlaps with
-    ``rows`` and is selected in ``picked``. With ``picked=None``, all row groups are selected, and
-    the last series may be empty.
+    The start is the position in the file of the first row of the series. A row group is read if it
+    overlaps with ``rows`` and is selected in ``picked``. With ``picked=None``, all row groups are
+    selected, and the last series may be empty.
     """
     groups: list[int] = []
     first = start = 0

@@ -36,8 +36,8 @@ _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
 """The numbers of the members that lead from a footer to the statistics of a chunk."""
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
-"""The numbers of the members with the two bounds, in the old and the new form; a single bound is
-ignored.
+"""The numbers of the members with the two bounds, in the old and the new form. A form with
+only one of its bounds is not checked.
 """
 _TAIL = 64 * 1024
 
@@ -46,7 +46,8 @@ class SoundStatistics:
     """The statistics of all column chunks of one footer.
 
     The first call of ``of`` for a column of a fixed width checks the footer. It raises ``OSError``
-    if the footer is cut off, or if a bound of a type that writers never cut is too short.
+    if the footer is cut off, or if a bound is shorter than its type. Only the bounds of
+    FIXED_LEN_BYTE_ARRAY may be shorter, because writers cut them.
     """
 
     def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
@@ -69,7 +70,7 @@ class SoundStatistics:
         return self.metadata.row_group(group).column(leaf).statistics
 
     def require(self) -> None:
-        """Make the check of ``of`` now: raise ``OSError`` if it fails."""
+        """Check the footer now, as the first call of ``of`` does. Raise the same ``OSError``."""
         if any(self._widths):
             _ = self._cut
 
@@ -78,7 +79,7 @@ class SoundStatistics:
         """The row group and column numbers of each chunk with a bound shorter than its type.
 
         If the footer is encrypted, these are the numbers of all chunks. Raise ``OSError`` if the
-        footer is cut off, or if a bound of a type that writers never cut is too short.
+        footer is cut off, or if a short bound is not of the type FIXED_LEN_BYTE_ARRAY.
         """
         try:
             return frozenset(self._found_cut())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encodes columns of few distinct texts without nulls as dictionary indexes of a few bits.
+"""Encodes text columns that have few distinct values and no nulls, with a dictionary.
 
-The result has the same bytes as Arrow's, in half the time: Arrow encodes the indexes one by one.
+The bytes are the same as Arrow's. The encoding takes half the time, because Arrow encodes the
+dictionary indexes one by one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LONGEST = 256
 _GROUP = 8
 """The number of indexes that are packed together: 8 indexes of n bits take n bytes."""
 _RUN_GROUPS = 63
-"""The largest number of groups in one run, so that the header of the run is one byte."""
+"""The largest number of groups in one packed run, so that the header of the run is one byte."""
 _MOST_REPEATED = 64
 """The largest number of runs of equal indexes in a page; a column with more is encoded by Arrow."""
 
@@ -96,10 +97,10 @@ def _codes(column: pa.ChunkedArray) -> Codes:
 
 
 def _packed(codes: Codes, bits: int) -> bytes | None:
-    """Return the data of a page of dictionary indexes: the bit width, packed groups, and runs.
+    """Return the data of a page of dictionary indexes: the bit width, packed and repeated runs.
 
-    A run is a series of equal indexes. Return None if there are more than ``_MOST_REPEATED`` runs:
-    Arrow then encodes the column.
+    A packed run has groups of any indexes; a repeated run is a series of equal indexes. Return
+    None if there are more than ``_MOST_REPEATED`` repeated runs: Arrow then encodes the column.
     """
     parts, start = [bytes([bits])], 0
     repeated_runs = _repeated_runs(codes)
@@ -120,10 +121,10 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
 
 
 def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
-    """Return the start and the end of each run of at least ``_GROUP`` equal indexes.
+    """Return the start and the end of each repeated run: at least ``_GROUP`` equal indexes.
 
-    A run starts late enough that the number of indexes since the previous run is a multiple of
-    ``_GROUP``, because these are packed in whole groups.
+    The indexes between two repeated runs are packed in whole groups. If equal indexes begin inside
+    of a group, the first of them fill this group, and the repeated run begins after it.
     """
     words = codes[: len(codes) // _GROUP * _GROUP].view(np.uint64)
     if not (words == (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)).any():
@@ -141,9 +142,9 @@ def _repeated_runs(codes: Codes) -> list[tuple[int, int]]:
 
 
 def _groups(codes: Codes, bits: int) -> bytes:
-    """Return ``codes`` packed with ``bits`` bits each, in runs of whole groups with their headers.
+    """Return ``codes`` packed with ``bits`` bits each, as packed runs of whole groups.
 
-    The last group is filled up with zeros.
+    Each packed run begins with its header. The last group is filled up with zeros.
     """
     if not len(codes):
         return b""

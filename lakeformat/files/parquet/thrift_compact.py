@@ -30,7 +30,10 @@ __all__ = [
 
 
 class ThriftKind(IntEnum):
-    """The kinds of values; a boolean member of a struct has only a kind, TRUE or FALSE."""
+    """The kinds of values.
+
+    The kind of a boolean member of a struct is also its value: TRUE or FALSE.
+    """
 
     STOP = 0
     TRUE = 1
@@ -56,7 +59,7 @@ class ThriftList:
 
 Value: TypeAlias = "int | float | bytes | Struct | ThriftList"
 Struct: TypeAlias = dict[int, tuple[ThriftKind, Value]]
-"""The kind and the value of each member, by its number, in the order of their encoding."""
+"""The kind and the value of each member, by member number; members are in encoded order."""
 
 _NUMBERS = (ThriftKind.I16, ThriftKind.I32, ThriftKind.I64)
 _BOOLEANS = (ThriftKind.TRUE, ThriftKind.FALSE)
@@ -64,8 +67,10 @@ _LISTS = (ThriftKind.LIST, ThriftKind.SET)
 _KINDS = {kind.value: kind for kind in ThriftKind}
 """The kinds by their numbers: a lookup here is faster than a call of the class."""
 _LONG = 15
-"""The largest difference between the numbers of two adjacent members that fits into a header. In
-the header of a list, this value means that the length follows.
+"""The largest value of the upper four bits of a header byte.
+
+In the header of a member, these bits are the member's number minus the number of the member before.
+In the header of a list, 15 means that the length of the list follows.
 """
 _DOUBLE = struct.Struct("<d")
 

@@ -57,8 +57,8 @@ def new_file(
 class ParquetFileWriter:
     """Writes a Parquet file; each ``write`` adds a row group.
 
-    The first row group decides which columns get a dictionary. Rows may have 64-bit decimals and
-    dictionary-encoded texts. Each distinct text of a dictionary is examined only once.
+    The first row group decides which columns get a dictionary in the file. The Arrow rows given to
+    ``write`` may have dictionary arrays of texts, and 64-bit decimals.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:

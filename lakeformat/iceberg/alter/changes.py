@@ -82,7 +82,8 @@ class MovedColumn:
     path: Path
     place: Literal["first", "last", "after", "before"]
     neighbour: str = ""
-    """The name of the column or field next to the new position; only with ``after`` and ``before``.
+    """The name of the column or field next to the new position. It is only used if ``place`` is
+    ``after`` or ``before``.
     """
 
 

@@ -51,7 +51,7 @@ def analyze(
 ) -> IcebergAnalyzeReport:
     """Count the distinct values of each column and store the counts for the newest snapshot.
 
-    ``columns`` lists names; None or "all" means all columns whose types can be counted. If the
+    ``columns`` lists names; None or "all" means all columns whose values can be counted. If the
     snapshot already has these statistics, no data file is read. A dry run reads the rows, but
     stores nothing. Raise ``InvalidRequestError`` for a column that does not exist or cannot be
     counted, or if the snapshot expires meanwhile.

@@ -29,7 +29,7 @@ class IcebergAnalyzeReport(Report):
     table has no snapshot, or no column whose values can be counted.
     """
     skipped: tuple[str, ...] = ()
-    """Columns that were not counted, because their types cannot be counted."""
+    """Columns that were not counted, because values of their types cannot be counted."""
     replayed: bool = False
     """True if the snapshot already had these statistics."""
     reason: str

@@ -62,8 +62,9 @@ def commit_metadata(
     ``TableReplacedError`` means that the table was dropped and created again meanwhile.
     ``CommitConflictError`` means that other writers were first in each attempt, or that the change
     itself found a conflict. ``UnsupportedError`` means that the table cannot be changed here, for
-    example because it was opened by its metadata file or is published for a Paimon table. After
-    ``CommitOutcomeUnknownError`` the change may be published or not.
+    example because it was opened by the address of a metadata file, or because its metadata is
+    published for a Paimon table. After ``CommitOutcomeUnknownError`` the change may be published or
+    not.
     """
     handle.pointer.require_writable()
     first = planned or handle.load()

@@ -65,8 +65,8 @@ class DirectoryPointer:
         return self._known
 
     def require_writable(self) -> None:
-        """Raise ``UnsupportedError`` if the table belongs to a catalog or is published for a Paimon
-        table, or if its storage is unsafe.
+        """Raise ``UnsupportedError`` if the table belongs to a catalog, if its metadata is
+        published for a Paimon table, or if its storage is unsafe.
 
         A storage is unsafe if it replaces an existing file instead of refusing to create it.
         """
@@ -122,10 +122,10 @@ class DirectoryPointer:
             write_hint(self._storage, self._root, highest)
 
     def _newest_if_in_place(self, published: LoadedMetadata, base: LoadedMetadata) -> str | None:
-        """Return the path of the newest metadata file; if readers never found the published file,
-        delete that file and return None.
+        """Return the path of the newest metadata file.
 
-        A file that another writer created at the same path is kept. Raise
+        If the published file never became the current metadata of the table, delete it and return
+        None. If another writer has created a different file at its path, keep that file. Raise
         ``CommitOutcomeUnknownError`` if the check or the deletion fails.
         """
         try:

@@ -45,7 +45,7 @@ def find_commit(
     ``metadata`` must be the version on which the new commit builds. Then no other attempt with this
     identity can publish between this search and the commit. ``CommitUndecidableError`` means that
     snapshots since the first attempt have expired, and one of them may have been this commit.
-    ``InvalidRequestError`` means that the user already published a higher identifier.
+    ``InvalidRequestError`` means that the user of ``commit`` already published a higher identifier.
     """
     require_commit_id(commit)
     require_past_first_try(commit, environment.now_millis())
@@ -73,7 +73,7 @@ def find_commit(
 def earlier_of_user(
     history: Iterable[Snapshot], commit: CommitId, operations: Collection[str]
 ) -> Snapshot | None:
-    """Return the newest snapshot with a lower identifier of the same user as ``commit``.
+    """Return the newest snapshot that the user of ``commit`` published with a lower identifier.
 
     Return None if there is none. ``history`` must be newest first. Only snapshots with one of the
     ``operations`` are considered.

@@ -23,7 +23,9 @@ __all__ = ["delete_old_metadata", "delete_old_versions"]
 
 _MOST_AT_ONCE = 100
 _CHECKED_EACH = 20
-"""The number of deletions between two checks that read the published file, which may be large."""
+"""The number of deletions after which the published file is read again. The file may be large, so
+it is not read before each deletion.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -43,14 +45,16 @@ def delete_old_versions(
 ) -> None:
     """Delete old metadata files as ``delete_old_metadata`` does, for a table without a catalog.
 
-    Delete at most 100 files that are no longer in the log. If ``v<N>.metadata.json`` is the first
-    of them and ``v<N-1>.metadata.json`` still exists, first delete the files with lower numbers,
-    also at most 100. Otherwise N would become free above a file that exists, and a paused writer
-    could publish N again.
+    Delete at most 100 of the files that are no longer in the log. N is the number of the first one.
+    If ``v<N-1>.metadata.json`` still exists, first delete the files with lower numbers than N. If
+    there are more than 100 of these, delete only 100 of them, and leave all other files to the next
+    commit. This order is necessary: if ``v<N>`` were deleted and ``v<N-1>`` still existed, a paused
+    writer could publish N again.
 
-    Before the first deletion, and then after each 20 of the files that are no longer in the log,
-    read the published file. If it is missing or has other content, call ``if_replaced`` and stop:
-    later commits may have deleted the file, or the table may have been dropped and created again.
+    Read the published file before the first deletion, and again after every 20 deletions; the files
+    below N do not count. If the published file is missing or has other content, call
+    ``if_replaced`` and stop: later commits may have deleted the file, or the table may have been
+    dropped and created again.
     """
     _delete(base, _unlisted_versions(base, published, if_replaced))
 

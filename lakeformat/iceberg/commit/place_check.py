@@ -29,14 +29,16 @@ DELETES_OLD = "write.metadata.delete-after-commit.enabled"
 
 
 def newest_if_in_place(published: LoadedMetadata, base: LoadedMetadata) -> str | None:
-    """Return the path of the newest metadata file; None if readers never found the published file.
+    """Return the path of the newest metadata file, or None.
 
-    The newest file is the published one, or a later one of the same table. Later files are only
-    searched if an earlier file with the published number may have been deleted. This may be so in
-    two cases:
+    The result is None if the published file never became the current metadata of the table.
+    Otherwise the newest file is the published one, or a later one of the same table.
+
+    Later files are only searched if another commit may have used the published number before, and
+    its file may have been deleted. This is possible in two cases:
 
     - ``base``, the metadata file before the published one, is missing. Commits of this library
-      delete the oldest files first.
+      delete the oldest files first, so they delete ``base`` before a file with a higher number.
     - The table property ``DELETES_OLD`` is true, and the version hint is above the published
       number. Other programs delete files in any order, so ``base`` may still exist.
 

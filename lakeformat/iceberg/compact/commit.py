@@ -2,8 +2,9 @@
 """Commits rewritten groups of files: all in one commit, or with partial progress in several.
 
 With partial progress, a commit with a conflict is repeated group by group, and the groups that
-conflict are dropped. A retry with the same identity leaves out files that earlier attempts have
-published. Only the commit that completes the work has the identity of the caller.
+conflict are dropped. Only the commit that completes the work has the identity of the caller. The
+other commits store this identity in the summary properties ``lake.part-of-*``, so that a retry with
+the same identity leaves out the files that they added.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ _USER, _IDENTIFIER = "lake.part-of-user", "lake.part-of-identifier"
 
 
 def earlier_parts(metadata: TableMetadata, branch: str, commit: CommitId | None) -> list[int]:
-    """Return the ids of the snapshots with which earlier attempts published a part of the work.
+    """Return the ids of the snapshots in which earlier attempts published a part of the work.
 
-    The attempts had the identity ``commit``. The oldest snapshot is first. The list is empty if
-    ``commit`` is None.
+    The summaries of these snapshots name ``commit`` in the properties ``lake.part-of-*``. The
+    oldest snapshot is first. The list is empty if ``commit`` is None.
     """
     head = metadata.references.get(branch)
     if commit is None or head is None:
@@ -73,10 +74,11 @@ class GroupCommits:
     """All groups that ``add`` received, published or not."""
 
     def add(self, made: RewrittenUnit) -> None:
-        """Add the rewritten group ``made`` to the waiting groups; commit these if they are enough.
+        """Add the rewritten group ``made`` to the waiting groups, or commit it together with them.
 
-        With partial progress, enough is the number of groups in the plan, divided by ``most`` and
-        rounded up. Without it, nothing is committed here. ``finish`` commits the last groups.
+        Without partial progress, nothing is committed here. With partial progress, the waiting
+        groups are committed as soon as there are G / ``most`` of them, rounded up, where G is the
+        number of groups in the plan. ``finish`` commits the last groups.
         """
         self._waiting.append(made)
         self.taken.append(made)

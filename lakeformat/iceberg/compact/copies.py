@@ -147,8 +147,9 @@ class _Copier:
     def finish(self) -> None:
         """Copy the remaining files into one file, or add them to ``left`` to be decoded.
 
-        Files with different footers or partitions cannot be copied into one file. If ``left`` has
-        files already, all are decoded together, so that no small file remains.
+        They are only copied if all have the same partition and equal footers, and if ``left`` is
+        empty. Otherwise they are decoded together with the files in ``left``, so that no small file
+        remains.
         """
         parts = [*self.parts.values()]
         if len(parts) == 1 and not self.left:

@@ -32,8 +32,8 @@ class FileOrder:
 
     rows: RowOrder
     with_partitions: RowOrder
-    """Sorts by partition first, then by ``rows``; used for a group with files of several
-    partitions.
+    """The order for a group whose rows may be in several partitions: sorts by partition first, and
+    inside of each partition by the order ``rows``.
     """
     sort_order_id: int
     """The id of the table's sort order that the new files have; 0 if the order is not one of the

@@ -26,8 +26,8 @@ STRATEGIES: Mapping[str, tuple[int, int | None]] = {
 }
 """For each strategy the defaults of ``min_input_files`` and ``delete_file_threshold``.
 
-A data file with at least ``delete_file_threshold`` delete files is due. None means that no number
-of delete files makes a data file due.
+A data file is due for a rewrite if at least ``delete_file_threshold`` delete files apply to it. If
+the threshold is None, the number of delete files does not matter.
 """
 _ORDERS = {"order": "sort", "zorder": "zorder"}
 """The strategy for each value of ``order_strategy``."""
@@ -139,8 +139,9 @@ def compact_selection(
 def _with_strategy(options: CompactOptions) -> CompactOptions:
     """Return the checked options with the strategy to use.
 
-    The strategy ``full`` with ``order_by`` becomes the strategy that sorts, with ``rewrite_all``.
-    Raise ``InvalidRequestError`` if ``strategy``, ``order_by`` and ``order_strategy`` do not fit
+    If the strategy is ``full`` and ``order_by`` is given, the strategy becomes ``sort`` or
+    ``zorder``, depending on ``order_strategy``, and ``rewrite_all`` becomes True. Raise
+    ``InvalidRequestError`` if ``strategy``, ``order_by`` and ``order_strategy`` do not fit
     together.
     """
     by, how, strategy = options.order_by, options.order_strategy, options.strategy

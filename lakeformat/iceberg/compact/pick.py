@@ -19,8 +19,8 @@ from lakeformat.types.count_text import counted
 __all__ = ["FileGroup", "expected_files", "file_groups"]
 
 _MOST_ABOVE_TARGET = 1.1
-"""A small remainder is spread over the other new files if their average size remains below the
-target size times this factor.
+"""The bytes after the last full file may be too few for another file. Then they are spread over the
+full files, if the average size remains below the target size times this factor.
 """
 
 

@@ -46,7 +46,8 @@ _OTHER_SPECS = "(files of other partition specs)"
 class CompactUnit:
     """A group of files that are rewritten together.
 
-    The files are in one partition of the current partition spec, or have other partition specs.
+    Either all rows of the files are in one partition of the current partition spec, or none of the
+    files was written with this spec.
     """
 
     partition: str
@@ -99,7 +100,7 @@ class CompactPlan:
 
     @property
     def other_compactor(self) -> None:
-        """Always None, because compactions by other programs cannot damage this one."""
+        """Always None: compactions by several programs cannot damage each other's results."""
 
     @property
     def snapshot_id(self) -> int | None:

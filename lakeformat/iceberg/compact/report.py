@@ -84,7 +84,7 @@ class GroupOutcomes:
     done: Sequence[RewrittenUnit] = ()
     dropped: Sequence[tuple[RewrittenUnit, str]] = ()
     repeated: Sequence[RewrittenUnit] = ()
-    """Groups that another process with the same identity published in the snapshot
+    """Groups that another process with the same ``commit`` published in the snapshot
     ``completed``."""
     completed: Snapshot | None = None
 

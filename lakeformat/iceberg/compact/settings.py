@@ -43,7 +43,7 @@ class CompactSettings:
 
 
 def compact_settings(metadata: TableMetadata, options: CompactOptions) -> CompactSettings:
-    """Return the settings from the options; for an option that is None, its default.
+    """Return the settings from the options; an option that is None gets its default.
 
     The default of the target size is a table property, if set. Raise ``InvalidRequestError`` for a
     number out of range, or if ``min_bytes`` < ``target_bytes`` < ``max_bytes`` does not hold.

@@ -45,7 +45,7 @@ class ZOrder:
     """Sorts rows along a Z-order curve through some fields."""
 
     compared: Schema
-    """The columns that are, or contain, the fields."""
+    """The columns of ``fields``; for a nested field, the column in which it is nested."""
     fields: tuple[Field, ...]
     text_bytes: int
     """The number of bytes of a string that are used."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups the manifests to merge.
 
-A group has manifests of one partition spec, and either of data files or of delete files. The merged
-entries are sorted by partition. So each new manifest has few partitions, and a scan of some
-partitions can skip most manifests.
+All manifests of a group have the same partition spec, and list either only data files or only
+delete files. The merged entries are sorted by partition. So each new manifest has few partitions,
+and a scan of some partitions can skip most manifests.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lakeformat.types.count_text import counted
 __all__ = ["ManifestGroup", "due_groups"]
 
 _DELETES = 1
-"""The value of ``content`` of manifests of delete files, in a manifest list."""
+"""The value of the field ``content`` of a manifest list, for a manifest of delete files."""
 _SAMPLE = 1000
 """The number of entries that are encoded to estimate the size of all entries."""
 _TOO_LARGE = 1.5

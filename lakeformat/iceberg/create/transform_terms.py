@@ -61,8 +61,8 @@ def new_spec(schema: Schema, terms: Sequence[str]) -> PartitionSpec:
 
     Raise ``InvalidRequestError`` for an unknown column or transform, and for a type that the
     transform does not take. Raise it also if two partition fields would have the same name in the
-    metadata or in manifests. The name of a partition field, such as ``id_bucket``, must not be the
-    name of another column either.
+    metadata or in manifests. The name that a transform gives to a partition field, such as
+    ``id_bucket``, must not be the name of a column either.
     """
     fields: list[PartitionField] = []
     for text in terms:

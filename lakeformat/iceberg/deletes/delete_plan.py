@@ -127,8 +127,8 @@ class _Choice:
     def due(self, files: Iterable[FileToChange]) -> Iterator[FileToChange]:
         """Yield the data files whose delete files are replaced.
 
-        Data files of one partition may share a delete file. So of each partition, either all data
-        files that have deletes to replace are yielded, or none.
+        Data files of one partition may share a delete file, so each partition is chosen or left out
+        as a whole. Of a chosen partition, all data files that have deletes to replace are yielded.
         """
         by_scope: dict[str, list[FileToChange]] = {}
         for file in files:

@@ -34,7 +34,7 @@ class CompactDeletesReport(Report):
     positions: int | None
     """The number of rows that the new delete files delete; None in a dry run with work to do."""
     replayed: bool = False
-    """True if an earlier attempt with the same identity published the change."""
+    """True if an earlier attempt with the same ``commit`` published the change."""
     reason: str
     """The outcome in one sentence, for the log."""
 

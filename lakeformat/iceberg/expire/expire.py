@@ -88,8 +88,8 @@ def expire_snapshots(
 ) -> IcebergExpireReport:
     """Expire snapshots by the rules of Java, and delete files that only expired snapshots needed.
 
-    A dry run only reports them. Files that cannot be deleted are counted and logged. Errors as in
-    ``ExpiryRequest.select``.
+    A dry run only reports them. Files that cannot be deleted are counted and logged. Raise the same
+    errors as ``ExpiryRequest.select``.
     """
     selections: list[Selection] = []
 

@@ -53,7 +53,7 @@ class IcebergExpireReport(AnyExpireReport):
 
     @property
     def is_complete(self) -> bool:
-        """True if no deletion failed; files that remain are orphan files."""
+        """True if no deletion failed; a file that could not be deleted is an orphan file."""
         return not self.deleted.failures
 
     @property

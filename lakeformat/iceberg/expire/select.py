@@ -60,9 +60,9 @@ class Selection:
 def require_gc(metadata: TableMetadata) -> None:
     """Raise ``UnsupportedError`` if files of the table must not be deleted.
 
-    They must not be deleted if the table is published for a Paimon table, or if the property
-    ``gc.enabled`` is false. Raise ``InvalidRequestError`` if the property is neither true nor
-    false.
+    They must not be deleted if the metadata shows the files of a Paimon table as an Iceberg table,
+    or if the property ``gc.enabled`` is false. Raise ``InvalidRequestError`` if the property is
+    neither true nor false.
     """
     metadata.refuse_published()
     if not bool_property(metadata.properties, _GC, default=True):
@@ -140,7 +140,8 @@ def _without_unused(loaded: LoadedMetadata, metadata: TableMetadata) -> TableMet
 
     A column that was dropped may still give a partition field its type, or be compared by equality
     deletes. So the newest schema that has such a column is kept. The spec with the highest id is
-    kept, too. Otherwise a new spec would get this id, which prepared files may still name.
+    kept, too. Otherwise a new spec would get this id, although files that are not committed yet
+    may be written with the old spec.
     """
     highest = max(each.spec_id for each in metadata.partition_specs)
     specs, schemas, has_deletes = {metadata.default_spec_id, highest}, set(), False

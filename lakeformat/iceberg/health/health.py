@@ -40,8 +40,8 @@ __all__ = ["check_health"]
 
 _WORST_PARTITIONS = 10
 _TOGETHER = 32
-"""The number of manifest lists that are read at a time, and the number of manifests that one thread
-reads.
+"""Manifest lists are read in batches of this size. Manifests are divided into groups of this size,
+and each group is read by one thread.
 """
 _DELETES = 1
 """The value of ``content`` for a manifest of delete files."""
@@ -104,7 +104,10 @@ def _manifests_of(loaded: LoadedMetadata, snapshot: Snapshot | None) -> pa.Table
 
 
 def _live(loaded: LoadedMetadata, manifests: pa.Table) -> dict[int, pa.Table]:
-    """Return the live entries of manifests by spec id; several manifests are read in parallel."""
+    """Return the live entries of manifests by spec id.
+
+    Groups of manifests are read in parallel.
+    """
     parts: dict[int, list[pa.Table]] = {}
     some = [manifests.slice(start, _TOGETHER) for start in range(0, len(manifests), _TOGETHER)]
     for found in in_parallel(partial(_live_of, loaded), some):

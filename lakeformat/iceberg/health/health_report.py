@@ -28,7 +28,7 @@ class PartitionFacts:
     files: int
     bytes: int
     rows: int
-    """The number of rows in data files, including deleted ones."""
+    """The number of rows in data files, including deleted rows."""
     small_files: int
     files_with_deletes: int
     delete_files: int
@@ -40,7 +40,7 @@ class DataFileFacts:
 
     files: int = 0
     rows: int = 0
-    """The number of rows in data files, including deleted ones."""
+    """The number of rows in data files, including deleted rows."""
     partitions: int = 0
     """The number of partitions with data files; partitions of two specs count separately."""
     target_file_size: int

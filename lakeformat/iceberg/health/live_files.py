@@ -102,7 +102,10 @@ class LiveFiles:
         )
 
     def pending(self) -> Pending:
-        """Return the files worth a rewrite: their number, bytes and rows for each partition."""
+        """Return, for each partition, the number, bytes and rows of the files worth a rewrite.
+
+        The result also counts the deletes that apply to data files.
+        """
         partitions, files, applied = self.partitions, self._files, self._applied
         waiting = self._is_small | (applied.hidden > 0) | applied.has_equality_deletes
         keys = (files.content == EQUALITY_DELETES) & ~applied.dangling
@@ -120,8 +123,9 @@ class LiveFiles:
     def worst(self, count: int) -> tuple[PartitionFacts, ...]:
         """Return the ``count`` most urgent partitions.
 
-        Partitions that are due come first. Both groups are sorted by the number of small files,
-        then by the number of files with deletes, then by bytes. Larger numbers come first.
+        Partitions that are due come first, then all other partitions. Both groups are sorted by the
+        number of small files, then by the number of files with deletes, then by bytes. Larger
+        numbers come first.
         """
         partitions, files = self.partitions, self._files
         small, sizes = partitions.count(self._is_small), partitions.sum(files.size, self.is_data)

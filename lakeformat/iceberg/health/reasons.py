@@ -60,7 +60,7 @@ def find_reasons(
     manifests: ManifestFacts,
     snapshots: HistoryFacts,
 ) -> Iterator[Reason]:
-    """Yield the reasons that follow from the numbers."""
+    """Yield the reasons why a table with these numbers is not healthy."""
     yield from _of_small_files(cures, files, worst)
     yield from _of_deletes(cures, files, deletes)
     yield from _of_manifests(cures, settings, manifests)

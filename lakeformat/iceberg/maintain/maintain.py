@@ -82,8 +82,9 @@ def maintain_by_steps(
 
 
 def _figures(health: IcebergHealthReport) -> Figures:
-    """Return the numbers for the report, except orphan files, because counting them needs a
-    listing.
+    """Return the numbers for the maintenance report.
+
+    The number of orphan files is left out, because counting them needs a listing.
     """
     deletes, manifests, storage = health.deletes, health.manifests, health.storage
     return Figures(
@@ -106,8 +107,8 @@ def _look_again(
 ) -> tuple[IcebergHealthReport | None, dict[str, Reason]]:
     """Return the health report and the stalled consumers after the steps.
 
-    An error becomes the report of a failed step, so that the reports of the other steps are kept.
-    The health report is then None.
+    If they cannot be determined, add a failed step with the error to ``steps``, and return None and
+    an empty dict. So the reports of the earlier steps are kept.
     """
     try:
         return subject.health(time_travel=True), subject.stalled(steps, request)

@@ -55,7 +55,10 @@ class Maintained(ABC):
         self.handle.pointer.require_writable()
 
     def lost(self) -> str | None:
-        """Return a text if newer metadata may be lost; then no orphan file may be deleted."""
+        """Return an explanation if metadata files newer than the current one may be lost.
+
+        In this case no orphan file may be deleted. Otherwise return None.
+        """
         return lost_versions(self.handle)
 
     @abstractmethod

@@ -38,10 +38,10 @@ def columnar_entries(
 ) -> Iterator[dict[str, pa.Array]]:
     """Yield the columns of many manifest entries at a time.
 
-    These are the fields ``entry`` of the entries, the fields ``file`` of their files, and the
-    column ``partition``. ``keys`` are the field ids whose values are needed from maps such as
-    ``lower_bounds``; ``keys=None`` means all fields. Raise ``NotPlainError`` if ``avro_records``
-    must decode the manifest; some columns may have been yielded before.
+    The columns are those in ``entry``, which describe the entry itself; those in ``file``, which
+    describe its file; and ``partition``. ``keys`` are the field ids whose values are needed from
+    maps such as ``lower_bounds``; ``keys=None`` means all fields. Raise ``NotPlainError`` if
+    ``avro_records`` must decode the manifest; some columns may have been yielded before.
     """
     try:
         shapes = shapes_of(manifest.schema)

@@ -64,9 +64,10 @@ def with_inherited(
 
 
 def _listed(manifests: Sequence[Mapping[str, Any]], name: str, rows: Positions) -> pa.Array:
-    """Return, for each entry, the value ``name`` of its manifest in the manifest list.
+    """Return a column with one value for each entry, taken from the row of its manifest.
 
-    ``rows`` has, for each entry, the index of its manifest.
+    ``manifests`` are rows of a manifest list, and ``name`` is the field to take. ``rows`` has, for
+    each entry, the index of its manifest.
     """
     return pa.array([each[name] for each in manifests], pa.int64()).take(array_of(rows))
 
@@ -76,8 +77,8 @@ def _first_row_ids(
 ) -> pa.Array:
     """Return the first row id of each entry.
 
-    Live files that store none get consecutive ranges of row ids, from the first row id of their
-    manifest on.
+    Live files without a stored first row id get consecutive ranges of row ids. In each manifest
+    the first of these ranges begins at the first row id of the manifest.
     """
     first = _listed(manifests, "first_row_id", rows)
     if first.null_count == len(first):

@@ -99,7 +99,9 @@ _SMALL_BYTES = 4 << 20
 """The largest total size, decompressed and in bytes, of manifests that are decoded together."""
 _MOST_TOGETHER = 100
 _ALIKE = ("partition_spec_id", "content")
-"""Manifests are decoded together only if these columns of their manifest list are equal."""
+"""Manifests are decoded together only if they have the same values in these columns of the manifest
+list.
+"""
 _KINDS = ("added", "existing", "deleted")
 
 
@@ -171,11 +173,9 @@ class _Spec:
     id: int
     partition: StructType
     as_text: Sequence[int]
-    """The ids of partition fields with unknown transforms, whose values of any type are kept as
-    text.
-    """
+    """The ids of partition fields with unknown transforms. Values of all types become text."""
     times: Sequence[tuple[Field, str]] = ()
-    """The partition fields with timestamps, each with the name of its column."""
+    """The partition fields of a timestamp type, each with the name of its source column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,10 @@ def _check(found: pa.Table, manifests: Sequence[_UnpackedManifest]) -> None:
 
 
 def _refuse_days(file: RecordFile, spec: _Spec) -> None:
-    """Raise ``UnsupportedError`` for a manifest with days as values of a timestamp column."""
+    """Raise ``UnsupportedError`` if a manifest has dates in a partition field of a timestamp type.
+
+    This happens if the source column was promoted from date to timestamp.
+    """
     for field, column in spec.times:
         if has_int(file, field.id):
             raise UnsupportedError(

@@ -140,8 +140,9 @@ def _avro_file(
 def _record_array(
     schema: dict[str, Any], columns: Mapping[str, pa.Array], rows: int
 ) -> pa.StructArray:
-    """Return the columns as records in the order of the schema; the data file is a nested
-    record.
+    """Return an array of records with the values of the columns, in the field order of the schema.
+
+    The fields of the data file are in a nested record.
     """
     names = [field["name"] for field in schema["fields"]]
     children = [

@@ -103,7 +103,11 @@ def find_metadata_file(storage: Storage, root: str) -> str:
 
 
 def hint_above(storage: Storage, root: str, hinted: int, newest: str) -> str:
-    """Return a clause about a version hint above the number of the newest metadata file."""
+    """Return a clause for a message.
+
+    The clause reports that the number in the version hint is higher than the number of ``newest``,
+    the newest metadata file.
+    """
     return (
         f"the version hint {storage.uri(f'{root}/{METADATA}/{HINT}')} has {hinted}, but the newest "
         f"metadata file is {newest}: the hint is wrong, or newer metadata files up to version "

@@ -26,7 +26,7 @@ _STORED: dict[str, pa.DataType] = {
 
 
 def values_to_arrow(kind: Type, values: Sequence[Any]) -> pa.Array:
-    """Return an Arrow array of a type from values in Avro's form: numbers, strings and bytes."""
+    """Return an Arrow array of ``kind``; ``values`` are in Avro's form: numbers, strings, bytes."""
     return from_stored(kind, pa.array(values, stored_type(kind)))
 
 

@@ -295,7 +295,7 @@ def _version(members: Mapping[str, Any]) -> int:
 
 
 def _schemas(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members for schemas; version 1 may have a single schema."""
+    """Return the members for schemas; version 1 may have ``schema`` instead of ``schemas``."""
     schemas = _listed(members, "schemas", schema_from_json)
     if not schemas:
         only = schema_from_json(members["schema"])

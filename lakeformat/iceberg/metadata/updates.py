@@ -144,11 +144,12 @@ def remove_properties(metadata: TableMetadata, keys: Collection[str]) -> TableMe
 
 
 def remove_snapshots(metadata: TableMetadata, snapshot_ids: Iterable[int]) -> TableMetadata:
-    """Remove snapshots, with their statistics and the branches and tags that are at them.
+    """Remove snapshots, their statistics, and the branches and tags that refer to them.
 
-    The snapshot log also loses the last entry of a removed snapshot and all entries before it. With
-    a gap in the log, time travel to a time in the gap would find the wrong snapshot. Raise
-    ``InvalidRequestError`` for the newest snapshot of ``main``.
+    If the snapshot log has entries of removed snapshots, the last of them and all entries before it
+    are removed, too. Otherwise, the log would have a gap, and time travel to a time in the gap
+    would find the wrong snapshot. Raise ``InvalidRequestError`` for the newest snapshot of
+    ``main``.
     """
     removed = frozenset(snapshot_ids)
     if metadata.current_snapshot_id in removed:

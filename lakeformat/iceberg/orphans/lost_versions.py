@@ -20,10 +20,11 @@ __all__ = ["lost_versions"]
 
 
 def lost_versions(handle: TableHandle) -> str | None:
-    """Return a text if newer metadata files may be lost; then no orphan file may be deleted.
+    """Return the reason to delete no orphan files if newer metadata files may be lost; else None.
 
-    Return None if the version hint names a metadata file that exists, or if it is not above the
-    newest one. A table of a catalog does not depend on the hint.
+    Metadata files may be lost if the version hint has a higher number than the newest metadata
+    file, and no metadata file has the number of the hint. A table of a catalog does not depend on
+    the hint.
     """
     loaded = handle.load()
     storage, root = loaded.places.storage, loaded.places.root

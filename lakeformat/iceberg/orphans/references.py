@@ -122,9 +122,11 @@ class References:
             self._add(LoadedMetadata(self.current.places, metadata, path), is_current=False)
 
     def require_no_mismatch(self, paths: Iterable[str]) -> None:
-        """Raise ``InvalidRequestError`` if metadata names one of the files at another address.
+        """Raise ``InvalidRequestError`` if metadata may refer to one of the files by an old path.
 
-        Such a file may be needed if the table was moved or copied.
+        After a table is moved or copied, its metadata may still name the old directory. So a file
+        may be needed if metadata names a path outside of the table that ends with the file's path
+        in the table.
         """
         root = _plain(self.current.places.root)
         for path in paths:

@@ -51,14 +51,14 @@ class OrphanOptions:
     running_since: Moment | None = None
     """The start of the oldest write in progress, whose files are kept; None if it is unknown."""
     allow_younger: bool = False
-    """True also accepts an age limit less than a day ago, or later than 5 minutes before
-    ``running_since``. This is safe only while no writer is active.
+    """True also accepts an ``older_than`` that is less than a day ago, or that is later than
+    5 minutes before ``running_since``. This is safe only while no writer is active.
     """
     max_share: float = 0.5
     """The largest share of files or bytes to remove, above 0 and at most 1.
 
     A larger removal is refused if it has more than 100 files. In a table without snapshots, every
-    removal is refused if the share is below 1.
+    removal is refused if ``max_share`` is below 1.
     """
 
     def __post_init__(self) -> None:

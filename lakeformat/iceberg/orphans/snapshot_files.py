@@ -27,9 +27,10 @@ _AT_A_TIME = 16
 
 @dataclass(slots=True)
 class SnapshotFiles:
-    """The manifests of some snapshots, and the live files of manifests that are not yet known.
+    """The manifests of some snapshots, and the live files of those manifests.
 
-    If a file cannot be read, the method that returns its content raises the error.
+    A manifest that the caller already knows is listed, but its live files are not read. If a file
+    cannot be read, the method that returns its content raises the error.
     """
 
     _loaded: LoadedMetadata

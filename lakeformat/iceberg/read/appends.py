@@ -63,10 +63,11 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
-    """Raise ``NotFoundError`` if a branch may have had an unknown snapshot at the time ``millis``.
+    """Raise ``NotFoundError`` if the newest snapshot of a branch at a time is unknown.
 
-    ``first`` is the oldest known head of the branch. Such a snapshot is possible if ``first`` or an
-    ancestor is from that time or before, or if an ancestor has expired.
+    ``millis`` is the time, and ``first`` is the oldest known head of the branch. The snapshot is
+    unknown if an ancestor of ``first`` has expired, or if ``first`` or an ancestor was made at that
+    time or before.
     """
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:

@@ -122,9 +122,10 @@ def asked_rows(
 
 
 def require_one_kind(names: Iterable[str]) -> None:
-    """Raise ``InvalidRequestError`` if a column of the table that is read is named ``rowkind``.
+    """Raise ``InvalidRequestError`` if ``names`` contains ``rowkind``.
 
-    ``names`` are the columns of the table that are read, or that a condition uses.
+    ``names`` are the table's columns that are read or that a condition uses. The result needs the
+    name ``rowkind`` for the kind of each change.
     """
     if ROW_KIND.name in names:
         raise InvalidRequestError(

@@ -2,8 +2,8 @@
 """Finds the data files whose rows may differ between two snapshots.
 
 These are files that only one snapshot has, and files to which the two snapshots apply different
-deletes. If both snapshots have the same manifests of delete files, the manifests of data files that
-they share are not read.
+deletes. If both snapshots have the same manifests of delete files, a manifest of data files is read
+only if it is not in both snapshots.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _has_new_deletes(mine: pa.Table, theirs: pa.Table) -> bool:
 
 
 def _without_shared(manifests: pa.Table, known: pa.Table) -> pa.Table:
-    """Return ``manifests`` without the manifests of data files that ``known`` also lists.
+    """Return ``manifests`` without each manifest of data files that is also in ``known``.
 
     All manifests of delete files are kept.
     """

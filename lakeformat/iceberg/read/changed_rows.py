@@ -2,9 +2,10 @@
 """Reads the rows that differ between two snapshots, each with the kind of its change.
 
 Rows of removed files, and rows deleted by new deletes, count as removed. Rows of added files count
-as added. If rows may be both removed and added, a removed row that equals an added row counts as
-copied to another file, and both are left out. To find copied rows, the files are read twice: first
-all columns, to calculate a hash of each row; then the requested columns of the rows that remain.
+as added. A removed row that equals an added row counts as copied to another file, and both are left
+out. To find copied rows, the files are read twice: first all columns, to calculate a hash of each
+row; then the requested columns of the rows that remain. If rows can only be removed, or can only be
+added, the files are read once.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["added_rows", "changed_rows"]
 
 _KINDS = (pa.array(["-D", "-U"]), pa.array(["+I", "+U"]))
-"""The kinds of removed rows, and of added rows. The second of each is for updates: a removed and an
-added row with the same key."""
+"""The kinds of removed rows, then the kinds of added rows. In each array, the second kind is for a
+row of an update: a removed and an added row with the same key."""
 _Kinds: TypeAlias = npt.NDArray[np.int8]
 _PLAIN, _UPDATE, _COPIED = 0, 1, 2
 

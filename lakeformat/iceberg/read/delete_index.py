@@ -195,7 +195,8 @@ def _data_file(row: Mapping[str, Any], lower: bytes | None, upper: bytes | None)
     """Return the URI of the only data file to which a file of position deletes applies; None if
     there may be several.
 
-    The manifest names it, or it is both the lower and the upper bound of the column ``file_path``.
+    The URI is ``referenced_data_file`` in the manifest. If this value is missing, the URI is known
+    only if the lower and the upper bound of the column ``file_path`` are equal.
     """
     if row["referenced_data_file"] is not None:
         return str(row["referenced_data_file"])

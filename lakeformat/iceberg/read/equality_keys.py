@@ -37,24 +37,24 @@ far away from the rest.
 """
 _GREATEST = np.uint64(2**64 - 1)
 _PLACES_PER_KEY = 8
-"""The table ``_WordIndex._known`` has at least this many entries for each word of a key.
+"""The table ``_WordIndex._known`` has at least this many entries for each distinct word.
 
-So it rejects at least about seven of eight words that no key has.
+So it rejects most words that no key has: about seven of eight, or more.
 """
 
 
 class EqualityKeys:
     """The keys of equality deletes with the same columns, sorted by a word of 64 bits.
 
-    The word is a hash, and a row is compared with each key of the same hash. No comparison is
-    needed for a key of one column that has at most 64 bits and no nulls, because different keys
-    have different words.
+    In general the word is a hash, and a row is compared with each key that has the same hash. Keys
+    of a single column without nulls need no comparison if they are numbers, times or booleans of at
+    most 64 bits: then different keys have different words.
     """
 
     def __init__(self, columns: Sequence[pa.Array], sequence_numbers: _Positions) -> None:
         """Build the index from the columns of all keys.
 
-        ``sequence_numbers`` has one number for each key, which is not negative.
+        ``sequence_numbers`` has the sequence number of each key; none is negative.
         """
         keys = [comparable(column) for column in columns]
         self._spread: _Spread | None = None
@@ -163,7 +163,7 @@ def _highest(words: _Words, sequence_numbers: _Positions) -> tuple[_Positions, _
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Scales the words of a range to all 64 bits; their order is kept.
+    """Scales words so that their range fills 64 bits; their order as signed numbers is kept.
 
     Rows that are sorted by key are then looked up from the start of the index to its end. That is
     much faster than look-ups at random places.
@@ -224,9 +224,10 @@ class _WordIndex:
         """The largest number of words with the same first bits."""
 
     def first_places(self, words: _Words) -> tuple[_Positions, _Positions]:
-        """Return the indexes of the known words in ``words``, and the position of each known word.
+        """Search for ``words``, and return two arrays for those that this index contains.
 
-        The position is that of the first occurrence of the word in the index.
+        The first array has their indexes in ``words``. The second array has their positions in this
+        index. If the index contains a word more than once, that is the first position.
         """
         # One look into a table is enough for nearly all rows with an unknown word.
         rows: _Positions = np.flatnonzero(self._known.take(_index(words >> self._known_shift)))
@@ -260,8 +261,10 @@ def _shift(places: int) -> np.uint64:
 
 
 def _is_exact(columns: Sequence[pa.Array]) -> bool:
-    """Return True if different keys always have different hashes: keys of one column of at most 64
-    bits, without nulls.
+    """Return True if different keys always have different words of 64 bits.
+
+    That is the case for a single column without nulls, of numbers, times or booleans of at most 64
+    bits.
     """
     if len(columns) != 1 or columns[0].null_count:
         return False

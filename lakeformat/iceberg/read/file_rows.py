@@ -170,10 +170,11 @@ class FileRows:
         pruning: RowGroupPruning | None = None,
         rows: RowPositions | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Stream the columns ``wanted``, at least one, of the rows of a file.
+        """Stream the rows of a file with the columns ``wanted``, which must not be empty.
 
-        ``keep`` gets the position of a first row and a number of rows, and returns a mask of the
-        rows to stream. With ``rows`` exactly these rows are streamed, and ``keep`` is ignored.
+        ``keep`` is called for each batch, with the position of its first row and its number of
+        rows. It returns a mask of the rows to stream. With ``rows``, exactly these rows are
+        streamed, and ``keep`` is ignored.
         ``constants`` has the values, by field id, of columns that the file may lack. ``row_count``
         is the number of rows, if it is known. Raise ``CorruptTableError``, which names the file, if
         the file is missing or damaged.

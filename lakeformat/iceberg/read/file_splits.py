@@ -22,7 +22,7 @@ from lakeformat.types.arrow_memory import array_of
 __all__ = ["plan_splits"]
 
 _AT_ONCE = 8192
-"""The number of entries whose values are Python objects at the same time."""
+"""The number of entries that are converted to Python objects at once."""
 _FILE_COLUMNS = (
     "file_path",
     "file_format",

@@ -44,7 +44,7 @@ class KeyRanges:
     def may_meet(self, rows: KeyRanges) -> bool:
         """Return False if no key of these ranges can be in ``rows``.
 
-        Then the two ranges of at least one key column have no value in common.
+        That is the case if the two ranges of at least one key column have no value in common.
         """
         return all(
             each not in rows.by_id or _may_meet(found, rows.by_id[each])

@@ -39,7 +39,7 @@ class _LiveRows:
         return live
 
     def may_lack(self, other: _LiveRows) -> bool:
-        """Return True if a row that is live in ``other`` may be deleted in this snapshot."""
+        """Return True if these live rows may lack a row that is live in ``other``."""
         mine, theirs = self.by_value, other.by_value
         return not (mine <= theirs and self.vector.positions <= other.vector.positions)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts conditions on columns to conditions that the partition of every matching row meets.
+"""Converts conditions on columns to conditions on partitions.
 
-A partition that does not meet the new condition has no matching row. A partition that meets it may
-still have no matching row. A condition is always converted with the partition spec of the files.
+If a row meets the condition on columns, its partition meets the new condition. So a partition that
+does not meet the new condition has no matching row. A partition that meets it may still have no
+matching row. A condition is always converted with the partition spec of the files.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def project(
 ) -> list[PartitionTest]:
     """Return conditions on the partitions of ``spec``.
 
-    The partition of a row that meets all ``tests`` meets all returned conditions.
+    If a row meets all ``tests``, its partition meets all returned conditions.
     """
     found = []
     for place, field in enumerate(spec.fields):

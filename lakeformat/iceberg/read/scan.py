@@ -142,7 +142,7 @@ class Scan(Results):
     def read_fields(self, split: FileSplit, fields: Sequence[Field]) -> Iterator[pa.RecordBatch]:
         """Stream the columns ``fields`` of the rows that the scan selects in a split.
 
-        They may be fields that are not columns of the scan, such as the position of a row.
+        ``fields`` may have fields that are not columns of the scan, such as the position of a row.
         """
         return self._read(split, fields)
 
@@ -167,8 +167,9 @@ class Scan(Results):
     def count(self) -> int:
         """Return the number of rows.
 
-        In a scan without conditions, the rows of files without equality deletes are counted from
-        metadata and position deletes. Then a missing data file is not noticed.
+        A data file is read only if the scan has conditions, if equality deletes apply to the file,
+        or if the metadata lacks its row count. The rows of all other files are counted from
+        metadata and position deletes, so the count does not notice if such a file is missing.
         """
         self._deleted.expect(self.splits())
         return total_up_to(self._limit, map(self._count, self.splits()))

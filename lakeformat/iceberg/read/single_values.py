@@ -63,11 +63,11 @@ def single_values(encoded: pa.Array, kind: PrimitiveType) -> pa.Array:
 
 
 def bounds_of(lower: pa.Array, upper: pa.Array, kind: PrimitiveType) -> tuple[pa.Array, pa.Array]:
-    """Return lower and upper bounds that are valid in the order in which values are compared.
+    """Return lower and upper bounds of the type ``kind`` from binary values.
 
-    Iceberg's Java library before 1.11 compared UUIDs as two signed numbers of 64 bits. So only the
-    first number of each bound of UUIDs is used. If the first numbers of the two bounds have
-    different signs, both bounds are null.
+    Bounds of UUIDs are widened, because Iceberg's Java library before 1.11 compared UUIDs as two
+    signed numbers of 64 bits. Only the first number of each bound is used. If the first numbers of
+    the two bounds have different signs, both bounds are null.
     """
     least, most = single_values(lower, kind), single_values(upper, kind)
     if kind.name != "uuid":

@@ -6,9 +6,9 @@ The commit that renames or deletes a branch does not change these files. So a re
 before its commit, and deletes the old ones after it. A crash in between leaves records of a branch
 that does not exist. They are deleted before a branch gets this name.
 
-A rename keeps its copy of a record even if the old record was deleted meanwhile. Another process
-may have created a branch of the old name, and so deleted the old records. Then the copy is the only
-one.
+A rename keeps its copy of a record even if the old record is deleted before the rename ends. As
+soon as the rename is committed, another process can create a branch of the old name, and delete the
+old records for it. Then the copy is the only one left.
 
 Records of earlier releases do not name their table. If another table has or had the same directory,
 such records are copied, but never deleted.

@@ -24,7 +24,7 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The arguments that choose a snapshot; without any, the newest snapshot of the branch."""
+    """The arguments that choose a snapshot. The default is the newest snapshot of ``branch``."""
 
     branch: str
     snapshot: AnyPosition | None = None
@@ -85,7 +85,7 @@ def find_reference(metadata: TableMetadata, name: str, kind: str, table: str) ->
 
 
 def unknown_reference(metadata: TableMetadata, text: str, table: str) -> NotFoundError:
-    """Return the error for a text that is neither a tag or branch nor a position."""
+    """Return the error for a text that names no tag or branch, and is not a position."""
     names = sorted(metadata.references)
     shown = ", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else "")
     known = f"its tags and branches are {shown}" if names else "it has no tags or branches"

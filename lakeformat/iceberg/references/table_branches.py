@@ -111,9 +111,9 @@ class TableBranches:
         return self._changed(plan, dry_run=dry_run)
 
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
-        """Rename a branch, with its consumers, its staged results, and its records of streams and
-        runs.
+        """Rename a branch.
 
+        Its consumers, its staged results, and its records of streams and runs move to the new name.
         Raise ``NotFoundError`` if ``name`` does not exist, ``AlreadyExistsError`` if ``new_name``
         exists, and ``InvalidRequestError`` for main.
         """

@@ -96,7 +96,8 @@ def _delete_partitions(
 ) -> RowChangeReport | None:
     """Delete whole files if partitions decide which rows meet the condition; else return None.
 
-    Files that other commits add in the meantime are deleted, too.
+    Files that other commits add in the meantime are deleted, too, if their partitions meet the
+    condition.
     """
     metadata = handle.load().metadata
 

@@ -110,9 +110,10 @@ def _numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[NumberedRows]:
 
 
 def with_kinds(schema: Schema, data: Any, kinds: Any) -> Iterator[tuple[NumberedRows, Kinds]]:
-    """Yield batches of the rows without their kinds, each with its kinds.
+    """Yield each batch of ``data``, together with the kinds of its rows.
 
-    Raise ``InvalidRequestError`` for unknown kinds.
+    A column of kinds is dropped from the batch, unless the table has this column. Raise
+    ``InvalidRequestError`` for unknown kinds.
     """
     reader = GivenKinds([each.name for each in schema.fields], kinds)
     for given, numbers in _numbered(to_batches(data)):

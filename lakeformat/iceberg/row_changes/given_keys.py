@@ -35,7 +35,7 @@ class GivenKeys:
     fields: tuple[Field, ...]
     keys: EqualityKeys
     condition: Predicate
-    """A condition that every row with one of the given keys meets, to skip files and row groups."""
+    """A condition to skip files and row groups; every row with one of the given keys meets it."""
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -124,7 +124,10 @@ def matched_rows(scan: Scan, file: FileToChange) -> MatchedFile:
 
 
 def files_to_change(entries: pa.Table, splits: Mapping[str, FileSplit]) -> list[FileToChange]:
-    """Return the files of manifest entries of one spec; ``splits`` has the split of each URI."""
+    """Return the data files of ``entries``, which all have the same partition spec.
+
+    ``splits`` has each data file with its delete files, by the URI of the data file.
+    """
     spec_id = entries.column("spec_id")[0].as_py()
     partitions = entries.column("partition").combine_chunks()
     paths = entries.column("file_path").to_pylist()

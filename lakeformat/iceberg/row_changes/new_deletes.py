@@ -43,9 +43,10 @@ def new_deletes(
 ) -> NewDeletes:
     """Write the deletes of matched rows to new files. After any exception no file is left.
 
-    A deletion vector also includes all older position deletes of its data file. A position delete
-    file for a single data file includes only the older ones that apply to this data file alone. A
-    position delete file for a partition includes no older ones.
+    The new files can also have positions that are already deleted. A deletion vector has those of
+    all older position deletes of its data file. A position delete file for a single data file has
+    those of older deletes that apply to no other data file. A position delete file for a partition
+    has none.
     """
     if not matched:
         return NewDeletes()

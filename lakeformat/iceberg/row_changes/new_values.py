@@ -44,10 +44,10 @@ class Update:
 
 
 def bind_update(schema: Schema, given: NewValues | None) -> Update:
-    """Return an update to the values ``given``, which are checked before any row is read.
+    """Return the update that sets the values ``given``.
 
-    Raise ``InvalidRequestError`` for an unknown column, or for a value that does not fit its
-    column.
+    Raise ``InvalidRequestError`` if ``given`` is empty, for an unknown column, or for a constant
+    that does not fit its column. The results of functions are checked later, when rows are updated.
     """
 
     def conform(names: Sequence[str]) -> Conform:

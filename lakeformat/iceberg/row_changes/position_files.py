@@ -44,7 +44,7 @@ Its arguments are the first data file of the delete file, the id of the operatio
 the delete file.
 """
 _GROUP_ROWS = 1 << 20
-"""The largest number of rows of a row group; their paths are held in memory."""
+"""The largest number of rows of a row group; the writer holds one row group in memory."""
 
 
 def is_by_file(properties: Mapping[str, str]) -> bool:

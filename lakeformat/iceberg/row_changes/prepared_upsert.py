@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UPSERT of files that other processes have written, and of keys to delete, in one commit.
+"""Publishes the files of an UPSERT, and deletes the rows of given keys, in one commit.
 
-Only the keys of the new rows are read: first to check them, then by each worker that searches
-stored files. So memory does not depend on the number of new rows. After an error the new files are
-kept, because they belong to the caller.
+Other processes have written these files. Only the keys of their rows are read: first to check the
+keys, then by each worker that searches stored files. So memory does not depend on the number of new
+rows. After an error the files are kept, because they belong to the caller.
 """
 
 from __future__ import annotations

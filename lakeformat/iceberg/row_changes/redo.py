@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that an upsert of a repeated run does not replace newer rows.
 
-Commits after the earlier run may have written newer rows with the same keys, and the upsert would
-replace these rows by older ones. So the check looks for three things: files of later commits that
-may have rows with the same keys, later deletes of rows of the earlier run, and commits that removed
-files of the earlier run.
+The run repeats an earlier one. If later commits have written newer rows with the same keys, the
+upsert would replace them by older rows. So the check fails if a commit after the earlier run may
+have added rows with the same keys, has deleted rows of the earlier run, or has removed files of the
+earlier run. It also fails if snapshots that the check needs have expired. Compactions directly
+after the earlier run are allowed.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def require_newest(
 ) -> None:
     """Raise ``InvalidRequestError`` if a later commit may have changed rows with the same keys.
 
-    Later commits are those after the one that ``commit.replaces`` names; without
-    ``commit.replaces`` nothing is checked. ``keys`` is a condition that all rows with the keys of
-    the upsert meet.
+    Later commits are those after the commit whose rows ``commit`` replaces; without
+    ``commit.replaces`` nothing is checked. All rows with the keys of the upsert meet the condition
+    ``keys``.
     """
     if commit is None or commit.replaces is None:
         return
@@ -96,8 +97,9 @@ def _added_by(snapshots: Sequence[Snapshot], entries: pa.Table) -> pa.Table:
 def _first_that_may_meet(
     keys: PredicateFilter, entries: pa.Table, metadata: TableMetadata
 ) -> int | None:
-    """Return the id of a snapshot that added a file whose rows may have one of the keys; None if
-    there is none.
+    """Return the id of a snapshot that may have added a row with one of the keys.
+
+    Return None if no file in ``entries`` may have such a row.
     """
     if not len(entries):
         return None

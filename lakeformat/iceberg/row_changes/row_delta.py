@@ -2,9 +2,9 @@
 """Commits changed rows: new delete files and data files.
 
 Each attempt compares the newest snapshot with the planned snapshot. The change conflicts if a
-planned file was removed or got deletes that the change would undo. With serializable isolation, a
-new file is a conflict, too, if it may have rows that meet the condition. After a conflict nothing
-is changed: plan again.
+planned file was removed or got deletes that the change would undo. For an UPSERT, and with
+serializable isolation, a new file is a conflict, too, if it may have rows that meet the condition.
+After a conflict nothing is changed: plan again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _DELETES = 1
 
 
 def is_serializable(properties: Mapping[str, str], operation: str) -> bool:
-    """Return True if an operation conflicts with commits that add rows which meet its condition.
+    """Return True if the isolation of an operation is serializable.
 
-    The property ``write.<operation>.isolation-level`` decides: ``serializable``, the default, or
-    ``snapshot``. Raise ``InvalidRequestError`` for another value.
+    Then rows that another commit adds are a conflict if they may meet the condition of the
+    operation. The property ``write.<operation>.isolation-level`` decides: ``serializable``, the
+    default, or ``snapshot``. Raise ``InvalidRequestError`` for another value.
     """
     key = f"write.{operation}.isolation-level"
     return word_property(properties, key, "serializable", "snapshot") == "serializable"
@@ -73,8 +74,8 @@ class RowDelta:
     added: pa.Table | None = None
     """The manifest entries of new data files."""
     unseen: PredicateFilter | None = None
-    """A condition: a conflict arises if another commit added rows that may meet it. None means that
-    added rows are no conflict.
+    """If another commit has added rows that may meet this condition, the change conflicts. None
+    means that added rows are no conflict.
     """
 
     def __call__(self, base: Base) -> FileChange:

@@ -81,8 +81,8 @@ class PreparedChange:
     whole: Sequence[FileToChange] = ()
     """The files that are removed without being read."""
     unseen: PredicateFilter | None = None
-    """A condition: a conflict arises if another commit added rows that may meet it. None means that
-    added rows are no conflict.
+    """If another commit has added rows that may meet this condition, the change conflicts. None
+    means that added rows are no conflict.
     """
     add: Callable[[], pa.Table | None] = lambda: None
     """Writes more rows after all rows to change are found.
@@ -99,7 +99,10 @@ class PreparedChange:
     finds it.
     """
     once: Callable[[Produce], Produce] = lambda produce: produce
-    """Returns the change with a check: it fails if a file in ``given`` is already published."""
+    """Wraps the change, so that it fails if a file in ``given`` is already published.
+
+    The default adds no check.
+    """
 
 
 def run_change(
@@ -352,9 +355,9 @@ class _FirstRows:
 
 @dataclass(frozen=True, slots=True)
 class _SameColumns:
-    """Makes the change ``delta``, if each column name in its condition still names the same column.
+    """Makes the change ``delta``, unless a column name in its condition now names another column.
 
-    Raises ``CommitConflictError`` if a name was given to another column.
+    Raises ``CommitConflictError`` in that case.
     """
 
     delta: RowDelta

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A writer of changes by key, whose files are published later, in this process or in another one.
+"""Writes changes by key to files, which are published later, in this process or in another one.
 
 All changes of a key must be written by one writer, because only the last change counts.
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the files of staged results: ``staged/<uuid>/staged-<name>`` in ``_lake``, or in the
-directory of a branch inside of it.
+"""Finds the files of staged results.
 
-``<uuid>`` is the UUID of the table, if it has one. So the results of a dropped table that had the
-same directory are not found.
+Their path is ``staged/<uuid>/staged-<name>``, in ``_lake`` for main, and in the directory of the
+branch inside ``_lake`` for another branch. ``<uuid>`` is the UUID of the table, if it has one. So
+``staged_results`` does not find the results of a dropped table that had the same directory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
 
 
 def all_staged_results(handle: TableHandle) -> Iterator[StagedFiles[IcebergCommitMessage]]:
-    """Yield the staged results of all branches, and of other tables with the same directory."""
+    """Yield the staged results of every branch of each table that has or had this directory."""
     loaded = handle.load()
     return (_files(loaded, each) for each in every_directory(loaded, "staged"))
 

@@ -27,8 +27,9 @@ def staged_files(
 ) -> UnpublishedFiles:
     """Return the files of staged results, for a scan.
 
-    ``replaces`` is the id of the snapshot that the commit will replace; the scan leaves out its
-    data files. ``with_published`` means that the scan also reads the published rows. Then raise
+    ``replaces`` is the id of a published snapshot whose rows the commit of the results will
+    replace. The scan leaves out the data files that this commit will remove. With
+    ``with_published`` the scan also reads the published rows. In that case, raise
     ``UnsupportedError`` if the staged rows replace published rows by their keys.
     """
     messages = [message for result in results for message in result.messages]

@@ -48,8 +48,8 @@ class TableStaged(AnyTableStaged[IcebergCommitMessage, WriteReport]):
         """Scan the rows of staged results; readers of the table do not see these rows yet.
 
         ``with_published=True`` adds the rows of the newest snapshot, so the result is the table
-        after the commit. It raises ``UnsupportedError`` if the staged rows replace published rows
-        by their keys. Raise ``NotFoundError`` if a result does not exist, and
+        after the commit. In that case, raise ``UnsupportedError`` if the staged rows replace
+        published rows by their keys. Raise ``NotFoundError`` if a result does not exist, and
         ``InvalidRequestError`` for an unknown column.
         """
         from lakeformat.iceberg.read.plan import TableState

@@ -47,7 +47,10 @@ def _of_column(entries: pa.Table, field: Field) -> pa.Array:
 
 
 def _kind_of_bounds(field: Field) -> PrimitiveType:
-    """Return the type of the bounds of a field; ``unknown`` if values of its type are not read."""
+    """Return the type of the bounds of a field.
+
+    The type is ``unknown`` if this version does not read values of the field's type.
+    """
     assert isinstance(field.type, PrimitiveType)
     try:
         to_arrow_type(field.type)

@@ -29,7 +29,8 @@ In format version 1, fields of different columns may have the same id.
 def unified_type(metadata: TableMetadata) -> StructType:
     """Return the fields of all partition specs, ordered by id, each with its newest name.
 
-    If a newer field has the same name, the field id is added to the name.
+    If several fields have the same name, the newest field keeps it. Each older field gets its id
+    as a suffix, such as ``day_1001``.
     """
     return StructType(tuple(_unified_fields(metadata).values()))
 

@@ -29,7 +29,7 @@ def stream_table(
     """Return the storage, the directory and the functions that the log of a stream's batches needs.
 
     ``find_commit`` returns the earlier commit of an identity; None if there is none.
-    ``other_stores`` are other stores of a Mixed table, whose snapshots a record can name.
+    ``other_stores`` are the other stores of a Mixed table; a record can also name their snapshots.
     """
     notes = own_records(handle, "stream", *other_stores)
     consumers = own_consumers(handle, loaded=notes.loaded)
@@ -47,8 +47,9 @@ def stream_table(
 
 
 def run_records(handle: TableHandle, *other_stores: TableHandle) -> RunRecords:
-    """Return the records of runs; ``other_stores`` are other stores of a Mixed table, whose
-    snapshots a record can name.
+    """Return the records of runs.
+
+    ``other_stores`` are the other stores of a Mixed table; a record can also name their snapshots.
     """
     runs = own_records(handle, "run", *other_stores)
     old = runs.old_directory if runs.has_old_place else None

@@ -80,8 +80,10 @@ class ChangeStream(PositionStream[BranchSnapshot]):
     def _before(self, history: BranchHistory, millis: int) -> Position:
         """Return the position from which a stream reads the changes since a time.
 
-        This is the position after the newest commit that the branch had before the time, and still
-        has. If there is no such commit, it is the oldest position.
+        This is the position after the commit that was the newest of the branch just before the
+        time. If the branch no longer has that commit, for example after a rollback, its newest
+        ancestor in the branch takes its place. If the branch has no such ancestor, the commit
+        times decide. If no commit is known from before the time, return the oldest position.
         """
         metadata = self._handle.load().metadata
         found = newest_at(metadata, history, millis - 1)

@@ -41,9 +41,10 @@ class TableExpiry(TableHistory):
         partition specs that no kept snapshot uses, but never the spec with the highest id. With
         ``delete_files=False`` no file is deleted.
 
-        Files outside of the table are deleted only in directories that the caller allows. A
-        ``dry_run`` changes nothing. Its report lists each file with the reason. If ``on_progress``
-        is given, it is called with the files instead. Raise ``UnsupportedError`` for
+        Files outside of the table are deleted only in directories that the caller allows.
+        ``on_progress`` is called with each deleted file. A ``dry_run`` changes nothing, and calls
+        ``on_progress`` with each file that would be deleted. Without ``on_progress``, the report
+        of a dry run lists these files with the reasons. Raise ``UnsupportedError`` for
         ``retain_max`` and ``limit``, and if ``gc.enabled`` is false. Raise ``InvalidRequestError``
         if a branch or tag is at one of ``snapshots``.
         """

@@ -32,9 +32,9 @@ class TableHistory(ListedHistory[BranchSnapshot]):
 
     @property
     def identity(self) -> str:
-        """A text that differs if the table is dropped and created again under its name.
+        """The UUID of the table; "" if the table has none, as is possible in version 1.
 
-        It is "" if the table has no uuid, as is possible in version 1.
+        If the table is dropped and created again under the same name, it has a new UUID.
         """
         return self._handle.load().metadata.table_uuid or ""
 

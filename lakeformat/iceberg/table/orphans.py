@@ -37,17 +37,18 @@ class OrphanRemoval(Table):
     ) -> OrphanReport:
         """Remove orphan files, to which neither metadata nor a staged result refers.
 
-        Earlier metadata files in the metadata log count, too. In a Mixed table, the metadata of
-        both stores counts. Dry run by default. A file is removed only if it is in the table's
-        directory and was last changed before ``older_than``: a time, or an age such as ``"2 d"``.
+        Metadata means the current metadata and the earlier metadata files in the metadata log; in a
+        Mixed table, those of both stores. Dry run by default. A file is removed only if it is in
+        the table's directory and was last changed before ``older_than``: a time, or an age such as
+        ``"2 d"``.
         The default is three days ago or 5 minutes before ``running_since``, the earlier of the two.
         Files are kept if a name in their path begins with ``_`` or ``.``, except directories of
         partitions such as ``_day=1``.
 
-        Files of writes in progress look like orphan files. So ``InvalidRequestError`` is raised if
-        ``older_than`` is within the last day. It is also raised if ``older_than`` is after
-        ``running_since``, the start of the oldest write in progress, or less than 5 minutes before.
-        ``allow_younger=True`` allows both; use it only while no writer is active.
+        Files of writes in progress look like orphan files. So ``older_than`` must be at least one
+        day ago, and at least 5 minutes before ``running_since``, the start of the oldest write in
+        progress. A later time raises ``InvalidRequestError``, except with ``allow_younger=True``;
+        use this only while no writer is active.
 
         Except in a dry run, the same error is raised if a table without snapshots has orphan files.
         It is also raised for more than 100 orphan files, if they are more than the share

@@ -28,7 +28,7 @@ class OwnConsumerFiles(ConsumerFiles):
     """The files of the consumers of one table, in its own directory and in ``old``."""
 
     old: ConsumerFiles | None
-    """The files of earlier releases; None if they are in the same directory."""
+    """The files of earlier releases; None if new files are in the same directory."""
     may_name: Callable[[Collection[int]], bool]
     """Returns True if a consumer file with these snapshot ids can belong to this table."""
 
@@ -95,7 +95,7 @@ def own_consumers(
 ) -> OwnConsumerFiles:
     """Return the files of the consumers of a branch.
 
-    ``other_stores`` are the other stores of a Mixed table whose snapshots a position names.
+    ``other_stores`` are the other stores of a Mixed table; a position also names their snapshots.
     ``loaded`` is the metadata if it is already read.
     """
     records = own_records(handle, "consumer", *other_stores, loaded=loaded)

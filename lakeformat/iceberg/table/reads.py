@@ -47,8 +47,10 @@ class TableReads(TableHistory):
         rows are skipped by their partition values and statistics, also if a file has an older
         partition spec. ``partitions`` selects rows by values of partition columns without a
         transform: ``{"dt": "2024-01-01"}``, or a list of these. ``snapshot`` is a snapshot id or a
-        position. A chosen snapshot is read with the columns that the table had then. ``newest`` has
-        no effect, because only Paimon tables have options that choose a snapshot (``scan.*``).
+        position. A chosen snapshot is read with the columns that the table had then.
+
+        ``newest`` makes a Paimon table ignore its options ``scan.*``, which can choose a snapshot.
+        An Iceberg table has no such options, so ``newest`` has no effect here.
 
         Raise ``NotFoundError`` if the chosen snapshot does not exist, ``InvalidRequestError`` for a
         column or value that does not fit the table, and ``UnsupportedError`` for a ``watermark``.
@@ -134,8 +136,9 @@ class TableReads(TableHistory):
 
         Both are positions, snapshot ids, names of tags or branches, or datetimes; ``after=0`` is
         before the first snapshot. If both are the same, there are no changes. A datetime stands for
-        the snapshot that was the newest at that time. On branches other than main, it stands for
-        the last snapshot that was committed by then.
+        the snapshot that was the newest at that time, even if a rollback has removed it since. The
+        metadata logs this only for main. On another branch, a datetime stands for the last
+        snapshot of the branch that was committed by then.
 
         The first column, ``rowkind``, is the kind of each change: ``+I`` inserted, ``-D`` deleted,
         ``-U`` and ``+U`` before and after an update. ``where`` may name ``rowkind``, too. ``keys``

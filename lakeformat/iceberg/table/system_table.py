@@ -39,7 +39,7 @@ class IcebergSystemTable:
         self._load = load
         self._branch = branch
         self._of_tables = of_tables
-        """The names of the attributes of the table itself."""
+        """The names of the attributes of an ``IcebergTable``."""
 
     def __getattr__(self, name: str) -> NoReturn:
         """Raise ``UnsupportedError`` for an attribute of tables, such as ``write``.
@@ -76,10 +76,12 @@ class IcebergSystemTable:
         """Return the rows of the system table.
 
         A system table about a single snapshot shows the newest snapshot of the branch, or the
-        chosen one. ``newest`` has no effect, because only Paimon tables have options that choose a
-        snapshot. Raise ``InvalidRequestError`` for an unknown column. Raise it also if a snapshot
-        is chosen, but the system table describes the whole table. Raise ``NotFoundError`` if the
-        chosen snapshot does not exist.
+        chosen one. ``newest`` makes a Paimon table ignore its options ``scan.*``, which can choose
+        a snapshot. An Iceberg table has no such options, so ``newest`` has no effect here.
+
+        Raise ``InvalidRequestError`` for an unknown column. Raise it also if a snapshot is chosen,
+        but the system table describes the whole table. Raise ``NotFoundError`` if the chosen
+        snapshot does not exist.
         """
         is_asked = any(each is not None for each in (snapshot, tag, as_of))
         if is_asked and not self._declaration.of_snapshot:

@@ -235,8 +235,8 @@ class TableUpkeep(TableHistory):
 
         Writers are not blocked; after a conflict everything is planned again, and ten conflicts in
         a row raise ``CommitConflictError``. A repeated call with the same ``commit`` publishes
-        nothing again. Raise ``UnsupportedError`` if equality deletes must be replaced for a data
-        file whose number of rows the manifest does not store.
+        nothing again. Raise ``UnsupportedError`` if the equality deletes of a data file must be
+        replaced, but its manifest does not store the file's number of rows.
         """
         from lakeformat.iceberg.deletes.compact_deletes import compact_deletes
 

@@ -173,7 +173,8 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
     """Return the id of the snapshot at one end of a window; None for the beginning.
 
     An int that is neither the id nor the sequence number of a snapshot is returned unchanged. Raise
-    ``NotFoundError`` for an unknown name, and if snapshots at this end have expired.
+    ``NotFoundError`` for an unknown name, for a position if the changes after it cannot be read,
+    and for a time if its snapshot is unknown because snapshots have expired.
     """
     if isinstance(end, datetime):
         return _snapshot_id_at(loaded, history, to_millis(end))
@@ -191,9 +192,9 @@ def _snapshot_id(loaded: LoadedMetadata, history: BranchHistory, end: WindowEnd)
 def _snapshot_id_at(loaded: LoadedMetadata, history: BranchHistory, millis: int) -> int | None:
     """Return the id of the newest snapshot of the branch at a time; None if it had none yet.
 
-    A reader of a window of time ends at this snapshot, and the reader of the next window begins
-    after it. So each change is in exactly one window. Raise ``NotFoundError`` if the snapshots of
-    that time have expired.
+    A window that ends at the time includes the changes of this snapshot. A window that begins at
+    the same time starts after this snapshot. So each change is in exactly one of the two windows.
+    Raise ``NotFoundError`` if the snapshots of that time have expired.
     """
     metadata = loaded.metadata
     found = newest_at(metadata, history, millis)

@@ -110,7 +110,7 @@ class TableWrites(TableHistory):
         Raise ``InvalidRequestError`` if a message belongs to another table, or names a file that is
         outside of the directory of data files, missing, or already published. Raise
         ``CommitConflictError`` if other writers were first in each attempt. After an error the
-        files are kept: call ``abort``, or commit them again.
+        files are kept: commit the same messages again, or pass them to ``abort``.
         """
         from lakeformat.iceberg.write.commit_prepared import commit_messages
         from lakeformat.iceberg.write.message import check_messages, key_of_messages
@@ -169,9 +169,9 @@ class TableWrites(TableHistory):
     def find_commit(self, commit: CommitId) -> WriteReport | None:
         """Return the report of an earlier commit to this branch; None if it is not published.
 
-        If the commit is not found, raise ``CommitUndecidableError`` if snapshots since its first
-        attempt have expired, and ``InvalidRequestError`` if the same user has published a commit
-        with a higher identifier.
+        Raise ``CommitUndecidableError`` if the commit may have been one of the snapshots that have
+        expired since its first attempt. Raise ``InvalidRequestError`` if the commit is not
+        published, but the same user has published a commit with a higher identifier.
         """
         from lakeformat.iceberg.write.append import earlier_commit
         from lakeformat.iceberg.write.report import write_report

@@ -54,10 +54,10 @@ def append(
 def append_of(
     handle: TableHandle, commit: CommitId | None
 ) -> Callable[[Sequence[pa.Table]], Produce]:
-    """Return a function that makes the change from the manifest entries of new files.
+    """Return a function that takes the manifest entries of new files and returns the change.
 
-    With ``commit.replaces`` the change also removes the rows of the earlier commit. Raise
-    ``InvalidRequestError`` if these rows cannot be removed.
+    If ``commit.replaces`` is set, the change also removes the rows of the earlier commit that
+    ``commit`` replaces. Raise ``InvalidRequestError`` if these rows cannot be removed.
     """
     if commit is not None:
         require_commit_id(commit)

@@ -115,8 +115,8 @@ def delete_prepared(loaded: LoadedMetadata, entries: Sequence[pa.Table]) -> list
 class PublishedOnce:
     """Makes a change; raises ``InvalidRequestError`` if one of its files is already in a snapshot.
 
-    Only snapshots that were made after the writers of the files began are searched. If some of
-    those snapshots may have expired, the files of all snapshots are searched.
+    A snapshot is searched only if it was made after the first writer of the files began. If some
+    of these snapshots may have expired, the files of all snapshots are searched.
     """
 
     uri: str
@@ -187,9 +187,10 @@ def with_unpublished(
     snapshot: Snapshot | None,
     entries: Sequence[pa.Table],
 ) -> WriteReport:
-    """Return ``report`` with the number of files in ``entries`` that ``snapshot`` did not add.
+    """Return ``report`` with the number of files that are not published.
 
-    An earlier attempt with the same commit identity made ``snapshot``.
+    ``snapshot`` is the result of another attempt with the same commit identity. A file in
+    ``entries`` is not published if this snapshot did not add it.
     """
     assert snapshot is not None
     own = [

@@ -71,7 +71,8 @@ class FilesOfPartitions:
     """Chooses the files that are in the same partitions as new files.
 
     Files with another partition spec than the new files are never chosen. If the spec has no
-    partitions, equality deletes are not chosen, because they also delete rows of other specs.
+    partitions, equality deletes are not chosen, because they also apply to data files of other
+    specs.
     """
 
     added: pa.Table

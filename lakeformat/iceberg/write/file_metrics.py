@@ -123,9 +123,10 @@ class _Leaf:
 
 
 def _cut(kind: str, lower: bytes, upper: bytes, length: int) -> tuple[bytes, bytes | None]:
-    """Return the bounds, cut to ``length`` characters of a string or bytes of a binary value.
+    """Return the bounds; the bounds of strings and binary values are cut to ``length``.
 
-    The upper bound is None if it cannot be cut. Bounds of all other types are unchanged.
+    ``length`` counts the characters of a string, and the bytes of a binary value. The upper bound
+    is None if it cannot be cut. Bounds of all other types are unchanged.
     """
     if kind == "string":
         highest = cut_upwards(upper.decode(), length)

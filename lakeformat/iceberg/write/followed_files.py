@@ -37,8 +37,8 @@ class FollowedFiles:
         """Follow the rows through ``later``, the snapshots after the commit, newest first.
 
         If the rows can be followed, set ``paths`` to the files that hold them, and return None.
-        Otherwise return the first snapshot that prevents following. Such a snapshot removes some of
-        the files, and is either no compaction, or a compaction that drops rows. Without
+        Otherwise return the oldest snapshot that prevents following. Such a snapshot removes some
+        of the files, and is either no compaction, or a compaction that drops rows. Without
         ``may_mix``, a compaction that merges the files with other files prevents following, too.
         """
         for snapshot in reversed(later):

@@ -165,7 +165,7 @@ def _entries(
 def has_unknown_transform(spec: PartitionSpec) -> bool:
     """Return True if ``spec`` has an unknown transform.
 
-    Manifests with such partition values are never rewritten.
+    Merges and compactions of manifests leave out the manifests of such a spec.
     """
     kinds = [parse_transform(field.transform).kind for field in spec.fields]
     return TransformKind.UNKNOWN in kinds

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commit messages: unpublished data files of one writer, which any process can commit.
 
-As bytes a message is an Arrow stream of manifest entries. The keys of an upsert are a second Arrow
-stream in its metadata.
+``to_bytes`` returns an Arrow stream of manifest entries. In an upsert, the schema metadata of this
+stream also contains the deleted keys, as a second Arrow stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _Bytes: TypeAlias = bytes
 
 _VERSION = 1
 _VERSION_WITH_KEYS = 2
-"""The version of messages of an upsert. Earlier releases do not know keys, and refuse it."""
+"""The version of messages of an upsert. Earlier releases refuse these messages, because they cannot
+read the keys.
+"""
 _HEADER = b"lake.message"
 _KEYS = b"lake.deleted-keys"
 _ADVICE = (
@@ -53,10 +55,10 @@ class IcebergCommitMessage:
     entries: pa.Table
     """The manifest entries of the files."""
     deleted_keys: pa.Table | None = None
-    """The keys that an upsert deletes, as a table with the columns of the key; it may be empty.
+    """The keys whose stored rows an upsert deletes, as a table with the columns of the key.
 
-    None if the commit only adds rows. An upsert also replaces stored rows with the keys of its new
-    rows.
+    The table may be empty, because an upsert also replaces the stored rows that have the same keys
+    as its new rows. None if the commit only adds rows.
     """
     version: int = _VERSION
     _members: ClassVar[Sequence[Member]] = _MEMBERS
@@ -97,9 +99,10 @@ class IcebergCommitMessage:
 
     @classmethod
     def from_bytes(cls, content: _Bytes) -> Self:
-        """Return the message that ``to_bytes`` of the same version has encoded.
+        """Return the message whose ``to_bytes`` returned ``content``.
 
-        Raise ``InvalidRequestError`` for anything else, including damaged bytes.
+        Raise ``InvalidRequestError`` if ``content`` is not such a message, is damaged, or has a
+        version that this release cannot read.
         """
         require_bytes(content, "to_bytes()")
         try:

@@ -59,9 +59,10 @@ def overwrite(
 ) -> WriteReport:
     """Replace rows by new rows in one commit.
 
-    A repeated call with the same ``commit`` publishes nothing again. Files that other commits
-    published while the rows were written are replaced, too. Raise ``InvalidRequestError`` for rows
-    that do not fit, and ``UnsupportedError`` if a file also has rows to keep.
+    A repeated call with the same ``commit`` publishes nothing again. ``overwritten`` also selects
+    rows that other commits published while the new rows were written. Raise
+    ``InvalidRequestError`` for rows that do not fit, and ``UnsupportedError`` if a file also has
+    rows to keep.
     """
     metadata = handle.load().metadata
     produce = partial(replacement, metadata, overwritten, is_recorded=commit is not None)

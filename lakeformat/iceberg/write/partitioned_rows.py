@@ -27,9 +27,10 @@ from lakeformat.types.wide_decimal import exceeds_digits
 __all__ = ["PartitionedRows", "Splitter", "source_values"]
 
 _ROOM = 1 << 62
-"""The largest count of possible partitions for which partition numbers are built in 64 bits.
+"""The limit for the number of possible partitions, so that partition numbers fit into 64 bits.
 
-Before the count would exceed it, the partitions are numbered again without gaps.
+Each partition field multiplies the number of possible partitions. If a field would exceed the
+limit, the partitions found so far are first numbered again without gaps.
 """
 
 

@@ -52,7 +52,7 @@ _DATA = 0
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The newest snapshot, on which an attempt builds."""
+    """The input of one attempt: the newest snapshot, and the new snapshot that follows it."""
 
     loaded: LoadedMetadata
     parent: Snapshot | None
@@ -247,7 +247,7 @@ class _Attempts:
 
 
 def with_first_row_ids(manifests: pa.Table, first: int) -> tuple[pa.Table, int]:
-    """Assign first row ids, from ``first`` on, to the manifests of data files that have none.
+    """Assign a first row id, from ``first`` on, to each manifest of data files that has none.
 
     Return the manifests, and the number of rows that got ids.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commits the rows of a repeated run, and removes the rows that the run committed before.
 
-Each attempt looks for the earlier commit again. So it notices a rollback that happened since, and
-an attempt of the earlier run that was published late.
+Each attempt looks for the earlier commit again. So it notices what happened after the previous
+attempt: a rollback of the earlier commit, or a late commit of the earlier run.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def find_earlier(
 
     It is the newest snapshot of the same user with a lower identifier than ``commit``; this may be
     a later snapshot than ``commit.replaces``. ``history`` has the snapshots of the branch, newest
-    first. Raise ``InvalidRequestError`` if the snapshot has expired, or is not an earlier commit of
-    this user.
+    first. If ``history`` has no such snapshot, raise ``InvalidRequestError`` if the snapshot may
+    have expired, or if ``commit.replaces`` is not an earlier commit of this user.
     """
     assert commit.replaces is not None
     earlier = earlier_of_user(history, commit, _CHANGES_ROWS)

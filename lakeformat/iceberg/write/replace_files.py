@@ -33,7 +33,7 @@ from lakeformat.iceberg.write.remove_files import without_files
 __all__ = ["ReplaceFiles"]
 
 _DELETES = 1
-"""The value of ``content`` of manifests of delete files, in a manifest list."""
+"""The value of ``content`` by which a manifest list marks a manifest of delete files."""
 _PUFFIN = "PUFFIN"
 
 
@@ -50,7 +50,7 @@ class ReplaceFiles:
     added: pa.Table
     """The manifest entries of the new files."""
     moved: pa.Table | None
-    """The entries of those new files that have rows of an older partition spec."""
+    """The entries in ``added`` whose files replace files of another partition spec, or None."""
 
     def __call__(self, base: Base) -> FileChange:
         """Return the change for the newest snapshot.

@@ -38,7 +38,7 @@ class StateDifference:
 def state_difference(planned: Snapshot, base: Base) -> StateDifference:
     """Return the files that only ``planned``, or only the newest snapshot, has.
 
-    ``base`` is the base of an attempt to commit, which builds on the newest snapshot.
+    ``base`` has the newest snapshot, on which the attempt to commit builds.
     """
     if base.parent is not None and base.parent.snapshot_id == planned.snapshot_id:
         return StateDifference(frozenset())

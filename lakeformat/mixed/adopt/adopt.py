@@ -2,8 +2,8 @@
 """Makes an Iceberg table the base store of a Mixed table, in one commit of its metadata.
 
 The commit sets the properties of a base store. It also adds a snapshot without new files, which
-records that no changes are merged yet. Without a record, a reader could not know if an earlier
-record has expired.
+records that no changes are merged yet. Without this record, readers would refuse a table with
+expired snapshots, because one of these snapshots could have had a record.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def plan_detachment(pair: StorePair, name: str, *, may_merge: bool = False) -> D
 
     Raise ``InvalidRequestError``, which names the next step, if the table or one of its readers
     still needs the change store. With ``may_merge`` the change store may have changes that are not
-    merged yet. ``name`` is the table in messages.
+    merged yet. ``name`` is the name of the table.
     """
     loaded, state, _ = newest_state(pair)
     require_no_rename(loaded.base.metadata, name)
@@ -153,7 +153,7 @@ def release_base(base: TableHandle, checked: LoadedMetadata, name: str) -> None:
     """Make the base store an ordinary Iceberg table, and delete its records of merged changes.
 
     Properties that only Mixed tables have are removed, and key columns that were optional before
-    the adoption are optional again. ``name`` is the table in messages. Raise
+    the adoption are optional again. ``name`` is the name of the table in error messages. Raise
     ``CommitConflictError`` if the rows or columns of the base store have changed since ``checked``
     was loaded.
     """

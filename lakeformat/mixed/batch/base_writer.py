@@ -26,7 +26,7 @@ from lakeformat.types.count_text import counted
 __all__ = ["BASE_BUCKETS", "DEFAULT_BUCKETS", "BaseWriter", "RepeatedKeysError"]
 
 BASE_BUCKETS = "base.file-index.hash-bucket"
-"""The table property with the number of nodes of new files of the base store."""
+"""The table property that sets into how many nodes (hash buckets) new base rows are divided."""
 DEFAULT_BUCKETS = 4
 
 

@@ -46,15 +46,15 @@ _log = logging.getLogger(__name__)
 
 @offer_arguments
 class MixedBatch:
-    """A batch on a Mixed table, made by ``table.begin()``; it ends with its first commit.
+    """A batch on a Mixed table, made by ``table.begin()``; its first successful commit ends it.
 
     In the order of transactions, its changes come after all commits before ``begin``, and before
     all later commits. As a context manager it ends without a change if no commit was made.
 
     A commit raises ``InvalidRequestError`` if the batch has committed or was aborted, and
-    ``LockUnavailableError`` if another process has taken its lease or ended it. It raises
-    ``CommitConflictError`` for a conflict with a newer commit. A failed commit does not end the
-    batch.
+    ``LockUnavailableError`` if another process has taken over the lease of the batch or has ended
+    the batch. A commit raises ``CommitConflictError`` for a conflict with a newer commit. A failed
+    commit does not end the batch.
     """
 
     def __init__(self, pair: StorePair) -> None:
@@ -153,9 +153,9 @@ class MixedBatch:
         """Replace the rows of whole partitions in one commit of the base store, and end the batch.
 
         Give ``partitions`` as for ``table.write(overwrite=…)``, or as a list of dicts of partition
-        values. Or give ``where``, a condition on partition columns. Rows that other commits have
-        changed since the batch began are kept with these changes. Raise ``InvalidRequestError`` if
-        two new rows share a key.
+        values. Or give ``where``, a condition on partition columns. Changes that other commits have
+        made to rows since the batch began are kept. Raise ``InvalidRequestError`` if two new rows
+        share a key.
         """
         replaced = Replaced(partitions=partitions, where=where)
         return self._commit(
@@ -177,7 +177,7 @@ class MixedBatch:
         """Publish files of writers in other processes, in one commit that ends the batch.
 
         The writers are made by ``table.new_writer(transaction=batch.transaction)``, with the same
-        ``overwrite``. Without ``overwrite`` the files have changes, as in ``write``. With
+        ``overwrite``. Without ``overwrite`` the files contain changes, as in ``write``. With
         ``overwrite`` the files replace rows, as in the method ``overwrite``. To replace the rows
         that meet a condition on partition columns, make the writers with ``overwrite="table"``, and
         pass only ``where`` to this call. After an error the files are kept: call ``table.abort``.

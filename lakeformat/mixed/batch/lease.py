@@ -30,10 +30,10 @@ LEASE_MILLIS = 60_000
 _RENEWALS = 3
 """The number of renewals within the lifetime of a lease."""
 _CLOCKS_MILLIS = 600_000
-"""The tolerance, in milliseconds, for a clock of another machine that is ahead.
+"""The tolerance, in milliseconds, for another machine whose clock is ahead.
 
-If a lease ends later than ``LEASE_MILLIS`` plus this tolerance from now, the error for a batch that
-cannot begin names a forged lease or a wrong clock as the reason.
+A batch cannot begin while another one holds the lease. If the lease ends more than ``LEASE_MILLIS``
+plus this tolerance after now, the error names a forged lease or a wrong clock as the cause.
 """
 _DIRECTORY = "lease"
 

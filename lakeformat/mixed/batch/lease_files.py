@@ -74,8 +74,8 @@ class LeaseFiles:
     def renew(self, lease: StoredLease) -> bool:
         """Write the file of a lease again.
 
-        Return False if this is no longer the newest lease, or if the table was created again and
-        another holder has this number.
+        Return False if this is no longer the newest lease, or if another holder has a lease with
+        the same number, because the table was created again.
         """
         newest = self.newest()
         if newest is None or newest.number != lease.number:

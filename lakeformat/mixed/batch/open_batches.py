@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds batches that have begun, but not committed yet.
 
-A batch takes its transaction with an empty commit to the change store. It commits its changes later
-with this transaction. So these changes count as older than all commits since the batch began. If
-newer changes were merged before the batch commits, the table could have a row of the batch and a
-newer row with the same key.
+A batch begins with an empty commit to the change store. The sequence number of this commit is the
+transaction of the batch. The batch commits its changes later with this transaction. So these
+changes count as older than all commits since the batch began. If newer changes were merged before
+the batch commits, the table could have a row of the batch and a newer row with the same key.
 
 A batch of this library also has a lease. If the process of the batch dies, the lease becomes stale.
 Then the next batch or compaction ends the dead batch. The end is recorded in the change store,
@@ -48,12 +48,16 @@ __all__ = [
 BEGIN = "tx.begin.signature"
 """The summary member that marks the empty commit with which a batch begins, as in Amoro."""
 TRANSACTION = "txId"
-"""The member of the summary of a base snapshot: the transaction of an overwrite, as in Amoro."""
+"""The summary member with the transaction of the batch, in the base snapshot of an overwrite, as in
+Amoro.
+"""
 LEASE = "lake.lease"
 """The summary member with the number of the batch's lease, in the commit with which a batch begins.
 """
 _ENDED = "lake.ended-transactions"
-"""The member of the summary of a change snapshot that lists the batches that it ends."""
+"""The summary member with the transactions of ended batches, in the change snapshot that records
+their end.
+"""
 _NEW_FILES = ("added-data-files", "added-delete-files")
 """The members of the summary of a snapshot that count its new files."""
 CHANGE_LIFETIME = "change.data.ttl.minutes"
@@ -90,7 +94,7 @@ def oldest_open_batch(state: MixedState, now_millis: int) -> OpenBatch | None:
     """Return the open batch with the lowest transaction; None if there is none.
 
     A batch of Amoro counts as dead if it is older than ``change.data.ttl.minutes``. A batch of this
-    library is open until a store has its commit or the record of its end.
+    library is open until it commits to a store, or the change store records its end.
     """
     begun = _begun(state, now_millis)
     if not begun:
@@ -141,7 +145,7 @@ def overwrite_transactions(base: TableMetadata) -> set[int]:
 
 
 def overwritten_by(snapshot: Snapshot) -> set[int]:
-    """Return the transactions of the batches that made a base snapshot; empty if none made it."""
+    """Return the transactions in the summary of a base snapshot; empty if the summary has none."""
     return _numbers(snapshot.summary.get(TRANSACTION, ""))
 
 

@@ -208,7 +208,7 @@ class OverwriteChange:
     replaced: Replaced
     entries: pa.Table
     records: list[str] = field(default_factory=list)
-    """The URIs of the records that the attempts have written."""
+    """The URIs of the files with the record of merged changes, from all attempts to commit."""
 
     def __call__(self, base: Base) -> FileChange:
         change = self.batch.pair.change.load()
@@ -264,9 +264,10 @@ class OverwriteChange:
         return replaced, [each for each in stored if each.path not in chosen]
 
     def _require_no_other_overwrite(self, base: Base) -> None:
-        """Raise ``CommitConflictError`` if another batch may have overwritten rows since the start.
+        """Raise ``CommitConflictError`` if another batch may have overwritten the base store.
 
-        This batch must not replace the rows of the other batch.
+        Only overwrites since this batch began count. This batch must not replace the rows of the
+        other batch.
         """
         head = None if base.parent is None else base.parent.snapshot_id
         if not self.batch.require_no_other_overwrite(base.loaded, head):

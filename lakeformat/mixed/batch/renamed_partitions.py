@@ -2,7 +2,8 @@
 """Refuses to overwrite the partitions of new rows if a partition field was renamed.
 
 The files from before the rename are in the same partitions, but under another path. The overwrite
-would keep them, and would record their deletes and updates as merged.
+would keep these files. It would also record later deletes and updates of their rows as merged,
+although no merge has applied them.
 """
 
 from __future__ import annotations

@@ -161,10 +161,10 @@ class _RowWork:
         self._report_progress(len(splits))
 
     def place(self) -> BatchPlace:
-        """Return the transaction of the batch, with a further check for its commit.
+        """Return the transaction of the batch, and the checks for its commit.
 
-        The commit is refused if another commit has changed rows that the batch moves to another
-        partition.
+        In addition to the checks of every batch, the commit is refused if another commit has
+        changed rows that this batch moves to another partition.
         """
         place = self.batch.place()
 

@@ -35,7 +35,9 @@ class RowsOfKeys:
         self.matching = 0
         """The number of rows that meet the condition."""
         self.keys = 0
-        """The number of their different keys, each counted once in each partition."""
+        """The number of different keys of the rows that meet the condition; a key in several
+        partitions counts once in each of them.
+        """
         self._of_partition: dict[str, EqualityKeys] = {}
         asked = MixedScan(state, self._names, where)
         found: dict[str, list[pa.RecordBatch]] = {}

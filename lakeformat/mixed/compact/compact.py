@@ -121,7 +121,8 @@ class _NodeCompaction:
     def _finish(self) -> None:
         """Publish the results of all tasks in one commit.
 
-        If the commit fails, delete their files, unless its outcome is unknown.
+        If the commit fails, delete the new files of the tasks; if its outcome is unknown, keep
+        them.
         """
         plan, made, self._made = self._plan, self._made, []
         assert plan is not None

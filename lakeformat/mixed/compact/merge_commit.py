@@ -44,7 +44,7 @@ class MergeCommit:
     made: Sequence[MergedUnit]
     environment: Environment
     records: list[str] = field(default_factory=list)
-    """The URIs of the records that the attempts have written."""
+    """The URIs of the files with the record of merged changes, from all attempts to commit."""
 
     def __call__(self, base: Base) -> FileChange:
         """Return the change; raise ``CommitConflictError`` if the plan is outdated."""

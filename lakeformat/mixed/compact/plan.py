@@ -50,7 +50,7 @@ _VERSION = 2
 
 LoadState = Callable[[], tuple[LoadedPair, MixedState, LastRuns]]
 """A function that returns the newest metadata of both stores, the state of the table, and the times
-of the newest runs.
+of the newest optimizing runs.
 """
 
 
@@ -71,7 +71,9 @@ class MergeUnit:
     nodes: int
     """The number of nodes, which are hash buckets, of the new base files of the partition."""
     base_versions: tuple[StoreFile, ...] = ()
-    """The base files whose rows may have larger versions than inserts among ``rewritten``."""
+    """In a table with a version field, the base files that may have rows with larger versions than
+    inserts among ``rewritten``.
+    """
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
@@ -120,8 +122,8 @@ class MixedCompactPlan:
     there is none.
     """
     merged_alone: Mapping[str, int]
-    """By partition, the highest sequence number of deletes that are recorded as merged without
-    reading a file, because they delete no row.
+    """The partitions whose changes to merge are only deletes that delete no row, each with the
+    highest sequence number of these deletes. The deletes are only recorded as merged.
     """
     blocked: int
     """The number of files of inserts that are not merged yet, if the plan merges no insert; else 0.
@@ -277,7 +279,8 @@ def _with_lone_deletes(plan: PartitionPlan, lone: Mapping[str, int]) -> Partitio
     """Return ``plan`` with a record of merged changes that includes the partition's lone deletes.
 
     A lone delete deletes no row. ``lone`` has, by partition, the sequence number of the newest lone
-    delete. The record may end there, because the plan merges all earlier changes of the partition.
+    delete. The record may include all changes up to this number, because the plan merges those that
+    are not lone deletes.
     """
     if plan.sequences is None:
         return plan

@@ -22,7 +22,7 @@ class MixedCompactReport(CompactSummary):
     """The report of one compaction; its numbers are those of the published tasks."""
 
     unfinished: None = None
-    """None: the tasks of a plan are published together."""
+    """Always None, because all tasks of a plan are published together."""
     type: str | None = None
     """The strongest kind of optimizing: minor, major or full; None if no partition was optimized.
     """

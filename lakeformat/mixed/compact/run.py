@@ -35,7 +35,7 @@ _GRANULARITY = "write.delete.granularity"
 
 @dataclass(frozen=True, slots=True)
 class MergedUnit:
-    """The merged files of a task: manifest entries of new base files and of new deletes."""
+    """A finished task, with the manifest entries of its new base files and delete files."""
 
     unit: MergeUnit
     entries: pa.Table

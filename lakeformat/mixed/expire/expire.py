@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expires old snapshots of both stores, and removes changes that the base store has merged.
 
-Each store is expired as an Iceberg table, except for snapshots that the pair still needs. Then
-merged changes are removed from the newest snapshot of the change store. Their files are deleted
-later, when the older snapshots expire. Each step is a commit of its own, so a repeated call
-completes an interrupted one.
+Each store is expired as an Iceberg table, except for snapshots that readers, an open batch or other
+programs still need. Then merged changes are removed from the newest snapshot of the change store.
+Their files are deleted later, when the older snapshots expire. Each step is a commit of its own, so
+a repeated call completes an interrupted one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class MixedExpireReport(IcebergExpireReport):
     """
 
     earliest_snapshot: None = None
-    """None: ``change`` and ``base`` have the oldest snapshot of each store."""
+    """Always None; the oldest snapshot of each store is in ``change`` and ``base``."""
     change: IcebergExpireReport
     """The expiry of snapshots of the change store."""
     base: IcebergExpireReport

@@ -117,7 +117,8 @@ class _Ages:
 def _settled(pair: LoadedPair, state: MixedState, upto_millis: int) -> OptimizedSequences:
     """Return the record of merged changes that the base store had at ``upto_millis``.
 
-    Return an empty record for a time before the table was detached and adopted again.
+    If the table was detached and adopted again after this time, return an empty record, because a
+    detach deletes the records.
     """
     head = None if state.base.snapshot is None else state.base.snapshot.snapshot_id
     for each in pair.base.metadata.ancestry(head):

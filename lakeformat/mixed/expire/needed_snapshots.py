@@ -2,8 +2,8 @@
 """Finds the snapshots of a store that an expiry must keep, although they are old.
 
 Readers need the base snapshot with the newest record of merged changes. An open batch needs the
-snapshots that both stores had when it began. All of them are found by following the parents of the
-newest snapshot, so the snapshots in between are kept, too.
+snapshots that both stores had when it began. Readers and batches follow the parents of newer
+snapshots to find these snapshots, so the snapshots in between are kept, too.
 """
 
 from __future__ import annotations
@@ -85,8 +85,9 @@ def _at_the_beginning(history: Sequence[Snapshot], batch: OpenBatch | None) -> I
 
     The batch reads the base snapshot that was the newest when it began. The exact snapshot is
     unknown: only times show the order of commits to both stores, and clocks may differ by
-    ``_CLOCKS_MILLIS``. If no snapshot is certainly older, yield the oldest one. The base store may
-    have been empty when the batch began, and only its first snapshot shows this.
+    ``_CLOCKS_MILLIS``. If no snapshot is certainly older, yield the oldest one, because the base
+    store may have been empty when the batch began. The batch then needs the first snapshot for the
+    check that no other batch has overwritten the store since.
     """
     if batch is not None and history:
         latest = batch.began_millis - _CLOCKS_MILLIS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the health of a Mixed table: what an optimizing and an expiry would do.
+"""Examines the health of a Mixed table, and finds the work for an optimizing and an expiry.
 
 The score of files and deletes is Amoro's. Manifests, snapshots and stored bytes are the sums of
 both stores, which are examined as Iceberg tables.

@@ -4,8 +4,9 @@
 A *fragment* is a small file; in a table with a key, each file of inserts is a fragment, too. An
 *undersized segment* is larger, but at most ``min_target_size``, by default 75 % of the target size.
 A *minor* optimizing is due because of fragments and changes. A *major* one is due because
-undersized segments fill a file, or because files have many deleted rows. Both merge fragments,
-changes, and undersized segments of one node. A *full* one rewrites the whole partition. With
+undersized segments together fill a file of the target size, or because files have many deleted
+rows. Both merge fragments and changes. Both also merge undersized segments, if several of them are
+in the same node (a hash bucket). A *full* optimizing rewrites the whole partition. With
 ``self-optimizing.full.rewrite-all-files=false`` it rewrites only changes, small files and files
 with deletes.
 """
@@ -86,7 +87,7 @@ class PartitionFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRuns:
-    """The times of the newest runs, in epoch milliseconds; 0 if there was none."""
+    """The times of the newest optimizing runs, in epoch milliseconds; 0 if there was none."""
 
     minor: int = 0
     full: int = 0
@@ -226,8 +227,8 @@ class _Rules:
     def sizes_are_uneven(self, counts: _Counts) -> bool:
         """Return True if the files are too small on average, and undersized segments fill a file.
 
-        The average is the root mean square of the bytes by which files are below
-        ``min_target_size``. Files are too small if this average reaches ``size_tolerance``.
+        A file lacks the bytes between its size and ``min_target_size``. The files are too small on
+        average if the root mean square of the lacking bytes is at least ``size_tolerance``.
         """
         least = self.settings.min_target_size
         squares = sum(max(least - each, 0) ** 2 for each in counts.sizes)

@@ -19,21 +19,23 @@ _MOST = 256
 _FILES = 8
 """The number of files of the target size that a node should have."""
 _GROW, _SHRINK = 1.5, 0.25
-"""A node should have the bytes of ``_FILES`` files of the target size.
+"""The limits of the average size of a node, as multiples of the size that a node should have.
 
-If it has more than ``_GROW`` times as many, the number of nodes is doubled; below ``_SHRINK`` times
-as many it is halved.
+A node should have the size of ``_FILES`` files of the target size. If the average is more than
+``_GROW`` times this size, the number of nodes is doubled. If it is less than ``_SHRINK`` times this
+size, the number is halved.
 """
 
 
 def node_count(
     files: Iterable[StoreFile], settings: OptimizingSettings, kind: OptimizingType
 ) -> int:
-    """Return the number of nodes of the new base files of a partition with these files.
+    """Return the number of nodes into which an optimizing divides the new base files.
 
-    The table property ``base.file-index.hash-bucket`` sets the number. With ``lake.auto-buckets``
-    a minor optimizing keeps the number that the base files have now. A major or full optimizing
-    adapts this number to the size of the partition.
+    ``files`` are the files that the partition has now. Without ``lake.auto-buckets`` the table
+    property ``base.file-index.hash-bucket`` sets the number. With ``lake.auto-buckets`` a minor
+    optimizing keeps the number that the base files have now. A major or full optimizing adapts
+    this number to the size of the partition.
     """
     stored = [*files]
     current = stored_node_count(stored, settings)

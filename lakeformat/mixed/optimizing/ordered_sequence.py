@@ -31,7 +31,7 @@ def ordered_sequence(
 
     At most ``most_files`` files may have this number or a lower one, and all of them must have
     lower transactions than all later files. With ``before`` the result is lower than ``before``;
-    the later files still count, because one of them may have a low transaction.
+    the files from ``before`` on are among the later files, too.
     """
     ordered = sorted(groups)
     lowest = [*accumulate((each.transaction for each in reversed(ordered)), min)][::-1]

@@ -48,9 +48,10 @@ class OptimizingSettings:
     max_file_count: int = 10_000
     """The largest number of files of the change store that one optimizing merges."""
     size_tolerance: int = 0
-    """If above 0, the sizes of files decide instead of the triggers of minor and major optimizing.
-    A file lacks the bytes between its size and ``min_target_size``. A partition is due only if the
-    root mean square of the lacking bytes is at least this number.
+    """If above 0, it replaces the triggers of minor and major optimizing.
+
+    The missing bytes of a file are ``min_target_size`` minus its size, and at least 0. A partition
+    is due only if the root mean square of the missing bytes of its files is at least this number.
     """
     fallback_interval: int = -1
     """The time since the last minor optimizing after which ``size_tolerance`` has no effect; with

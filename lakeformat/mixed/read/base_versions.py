@@ -30,10 +30,10 @@ BEFORE_ALL = -1
 def base_versions(
     state: MixedState, files: Sequence[StoreFile], deletes: pa.Table, report: ScanReport
 ) -> pa.Table:
-    """Return a delete with the version of the row, for each base row whose key is in ``deletes``.
+    """Return a table of deletes: one for each base row whose key is in ``deletes``.
 
-    The columns are those of ``deletes``: the key, the version and the offset, here 0. Other base
-    rows are read, but not kept in memory.
+    The columns are those of ``deletes``: the key and the version of the base row, and the offset,
+    here 0. Other base rows are read, but not kept in memory.
     """
     assert state.version is not None
     if not files:

@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 def check_rows(state: MixedState, request: CheckRequest, now_millis: int) -> CheckReport:
-    """Check the rows of a state that meet the condition of the request.
+    """Check those rows of a state that meet the condition of the request.
 
-    A key can have duplicate rows if Amoro merged newer changes before a batch committed. The check
-    ``unique`` of the key finds these duplicates, too.
+    A key can have duplicate rows if Amoro merged newer changes before a batch committed. A check
+    ``unique`` on the key columns finds these duplicates.
     """
     asked = row_filter(state.base.metadata, state.schema, request.where, None)
     fields = condition_fields(state.schema)

@@ -28,7 +28,8 @@ class MixedScanPlan:
     delete_files: int
     """The number of files with deleted keys to read in the change store."""
     merged_changes: int
-    """The number of files of the change store that are skipped, because their changes are merged.
+    """The number of files of the change store that are skipped, because the base store already has
+    their changes.
     """
     left_out_by_partition: int
     left_out_by_statistics: int
@@ -42,7 +43,7 @@ class MixedScanPlan:
     merged_nodes: int
     """The number of nodes whose rows must be compared with deletes."""
     largest_node_deletes_bytes: int
-    """The total size of a node's files with deletes, for the node where this size is largest."""
+    """The largest total size that the delete files of one node have."""
     version_files: int
     """The number of base files whose keys and versions are read once more, because they may have
     larger versions than inserts of their node; 0 in a table without a version field."""

@@ -76,11 +76,11 @@ class _NodeRows:
     version: Field | None
     read: ReadFields
     left_out: dict[str, DeletionVector] = field(default_factory=dict)
-    """The positions of the rows that earlier parts of the deletes delete, by path of the file."""
+    """The positions of the rows that earlier parts delete; each key is the path of a file."""
 
     def live(self, part: DeletePart, wanted: Sequence[Field]) -> Iterator[pa.RecordBatch]:
-        """Yield the columns ``wanted`` of the rows, without those deleted by ``part`` or an earlier
-        part.
+        """Yield the columns ``wanted`` of the rows that neither ``part`` nor an earlier part
+        deletes.
         """
         fields = self._fields(wanted)
         every = (rows for file in self.files for rows in self._rows(file, fields))
@@ -92,7 +92,7 @@ class _NodeRows:
                 yield left
 
     def leave_out(self, part: DeletePart) -> None:
-        """Record the positions of the rows that the deletes of ``part`` delete.
+        """Record the positions of the rows that ``part`` deletes.
 
         Later reads skip these rows.
         """

@@ -44,7 +44,7 @@ class DeletePart:
 
     @cached_property
     def deletes(self) -> KeyDeletes:
-        """The index of the keys. The first use builds it, while a thread already reads rows."""
+        """The index of the keys, built at the first use; meanwhile a thread reads the next rows."""
         return self._index()
 
 
@@ -55,7 +55,10 @@ class NodeDeletes:
     state: MixedState
     report: ScanReport
     _known: dict[str, pa.Table] = field(default_factory=dict)
-    """The deletes of the last node by path, if they fitted into memory."""
+    """The deletes of the previous node; each key is the path of a file.
+
+    Empty if these deletes needed more than one part.
+    """
 
     def parts(
         self, files: Sequence[StoreFile], base_files: Sequence[StoreFile] = ()

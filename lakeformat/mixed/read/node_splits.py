@@ -2,8 +2,8 @@
 """Plans a scan of a Mixed table: a split for each node of a partition.
 
 A split has the data files of one node, and the deletes of the change store that may apply to them:
-those of the node, of its ancestors and of the nodes inside it. So a read holds the
-deletes of only one node in memory.
+those of the node, of its ancestors and of the nodes inside it. So a scan reads the deletes split by
+split, not all at once.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NodeSplit:
     files: tuple[StoreFile, ...]
     """The files with rows: base files and inserts."""
     deletes: tuple[StoreFile, ...]
-    """The files of deleted keys that may delete rows of ``files``."""
+    """The delete files of the change store that may delete rows of ``files``."""
     base_versions: tuple[StoreFile, ...] = ()
     """The base files that, by their bounds, may have larger versions than inserts among ``files``;
     empty in a table without a version field."""
@@ -69,8 +69,9 @@ class NodesToMerge:
 
     splits: Sequence[NodeSplit]
     lone_deletes: Sequence[StoreFile]
-    """The files of deletes to merge that delete no row, because no node that may share their keys
-    has rows.
+    """The delete files to merge that are in no split.
+
+    They delete no row, because no node with rows can have their keys.
     """
 
 
@@ -81,7 +82,8 @@ class MixedPlan:
     base: FilePlan
     change: FilePlan
     merged_changes: int
-    """The number of files of the change store that are left out, because their changes are merged.
+    """The number of files of the change store that are left out, because the base store already has
+    their changes.
     """
     left_out_by_node: int
     """The number of data files that are left out, because no key of the condition is in their
@@ -148,10 +150,11 @@ def plan_all_nodes(state: MixedState, select: SelectChanges) -> NodesToMerge:
     """Plan each node that has rows, and the changes to merge into it.
 
     ``select`` gets the changes that are not merged yet, and returns the sequence number up to which
-    to merge them, or None to merge none. In a table with a version field, a delete is merged only
-    together with the inserts that it may delete. The plan of a node has all of its deletes, even
-    those that are too old to delete a row. Raise ``UnsupportedError`` if the table cannot be
-    optimized, for example because a key column had several types.
+    to merge them, or None to merge none. In a table with a version field, a delete that was written
+    without an insert of its key is merged only together with the later inserts that it may hide.
+    The plan of a node has all of its deletes, even those that are too old to delete a row. Raise
+    ``UnsupportedError`` if the table cannot be optimized, for example because a key column had
+    several types.
     """
     stores = (state.base.metadata, state.change.metadata)
     require_one_key_type(stores, state.key, "optimizing")
@@ -192,8 +195,9 @@ def _broken_windows(changes: Sequence[StoreFile], ranges: VersionRanges) -> list
     """Return the windows of sequence numbers at which a merge of changes must not end.
 
     A delete may hide a later insert with a smaller version. The two make a window: a merge that
-    ends in it would merge the delete, but not the insert. Each window is its first number and the
-    number after its last. The windows are disjoint and sorted.
+    ends in it would merge the delete, but not the insert. A window is a pair of numbers: the first
+    belongs to the window, the second is the first one after it. The windows are disjoint and
+    sorted.
 
     A delete that was written with an insert of its key makes no window: after the merge, the
     inserted row or one with a larger version hides the later insert. If a commit has as many

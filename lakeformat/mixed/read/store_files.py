@@ -113,7 +113,8 @@ def _foreign(state: TableState, split: FileSplit) -> CorruptTableError:
 def _named(
     state: TableState, plan: FilePlan
 ) -> Iterator[tuple[FileSplit, tuple[str, str], dict[str, Any] | None]]:
-    """Yield each file of a plan with its partition, as path and values, and the parts of its name.
+    """Yield each file of a plan, the path and the values of its partition, and the parts of its
+    name.
 
     The parts are None if the name is not one that Amoro writes.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of the newest alteration of both stores, and the state between its two commits.
 
-The record is in the properties of the stores. The commit of the change store decides that an
-alteration happens; the commit of the base store follows. Between the two commits, readers see the
-base store as it will be after the alteration.
+The record is in the properties of the stores. An alteration takes effect with the commit of the
+change store; the commit of the base store follows. Between the two commits, readers see the base
+store as it will be after the alteration.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class AlterRecord:
 def altered_base(base: TableMetadata, change: TableMetadata) -> TableMetadata | None:
     """Return the base store with an alteration that so far only the change store has.
 
-    None if there is no such alteration, or if another program has altered the base store in
-    between.
+    Return None if there is no such alteration, or if the base store no longer has the schema from
+    before the alteration.
     """
     record = AlterRecord.of(change.location, change.properties)
     if record is None or base.properties.get(ALTERED) == change.properties[ALTERED]:

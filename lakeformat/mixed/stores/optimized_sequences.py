@@ -36,7 +36,7 @@ SEQUENCES, TIMES = "optimized-sequence", "base-optimized-time"
 MARK = ".exist"
 """The suffix of the marks in summaries, after the type of a blob."""
 OPTIMIZED = {"snapshot.producer": "OPTIMIZE"}
-"""The member of the summary, as in Amoro, of a base snapshot that changes no row of the table."""
+"""A base snapshot that changes no row of the table has this member in its summary, as in Amoro."""
 _EARLIER_FORM = "table.partition-properties"
 """The table property in which old versions of Amoro kept the record."""
 

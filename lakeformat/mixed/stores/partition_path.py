@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats the partitions of files as Amoro's records name them: ``p=x/op_time_day=2022-01-03``."""
+"""Formats partitions as Amoro's record of merged changes names them.
+
+An example: ``p=x/op_time_day=2022-01-03``.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ store."""
 TABLE_FORMAT = "table-format"
 """The mark of a store for programs that read only properties: ``MIXED_ICEBERG``."""
 CLONING = "lake.cloning"
-"""The source of an unfinished clone, in both of its stores; a table with it cannot be opened."""
+"""The source of an unfinished clone. Both stores of the clone have this property; until it is
+removed, the clone cannot be opened.
+"""
 UPSERT = "write.upsert.enabled"
 """With false, a written row does not delete older rows of its key; default: true (false in
 Amoro)."""

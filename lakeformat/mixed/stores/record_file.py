@@ -21,7 +21,7 @@ from lakeformat.mixed.stores.optimized_sequences import MARK, SEQUENCES, TIMES, 
 __all__ = ["RECORD_MARKS", "delete_unused_records", "record_uri", "write_record"]
 
 RECORD_MARKS = {f"{SEQUENCES}{MARK}": "true", f"{TIMES}{MARK}": "true"}
-"""The members of the summary of a snapshot that has the record."""
+"""The marks in the summary of a base snapshot whose statistics file has the record."""
 
 
 def record_uri(base: LoadedMetadata, snapshot: Snapshot, environment: Environment) -> str:

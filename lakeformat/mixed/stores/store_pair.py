@@ -38,8 +38,8 @@ class LoadedPair:
     base: LoadedMetadata
     change: LoadedMetadata
     has_pending_alter: bool = False
-    """True if the newest alteration is stored in only one store. Even then ``base`` and ``change``
-    both have it.
+    """True if the newest alteration is stored in only one store. ``load`` then applies it to the
+    loaded metadata of the other store, too, so both ``base`` and ``change`` have it.
     """
 
     @property
@@ -166,7 +166,7 @@ class StorePair:
     def _require_same_columns(self, pair: LoadedPair) -> None:
         """Raise ``CorruptTableError`` if a column of the base store differs in the change store.
 
-        A schema change then reached only one store.
+        The cause is a schema change that reached only one store.
         """
         field = _first_difference(pair)
         if field is None:

@@ -140,7 +140,7 @@ def version_numbers(column: pa.Array) -> NDArray[np.int64]:
 def require_version_of_deletes(column: pa.Array, deletes: NDArray[np.bool_], row: int) -> None:
     """Raise ``InvalidRequestError`` if a deleted row has no version.
 
-    ``row`` is the number of the first row of ``column``.
+    ``row`` is the row number of the first value in ``column``; the message counts from it.
     """
     nulls = null_mask(column)
     if nulls is not None and (nulls & deletes).any():

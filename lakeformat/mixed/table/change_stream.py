@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a Mixed table after a position: commit by commit, at once or as a stream.
 
-Only commits of the change store have changes. Commits that optimize the table, or remove merged
-changes, change no row. Any other commit of the base store changes rows, but no store has these
-changes. Reading the changes of such a commit raises ``UnsupportedError``.
+The commits of the change store have the changes. Commits that optimize the table, or remove merged
+changes, change no row and are skipped. An overwrite of the base store and the adoption of the table
+change rows, but no store has these changes. Reading changes across such a commit raises
+``UnsupportedError``.
 """
 
 from __future__ import annotations
@@ -122,8 +123,10 @@ class MixedChangeStream(PositionStream[MixedSnapshot]):
 
 
 def _position(history: MixedHistory, end: WindowEnd) -> Position:
-    """Return the position at one end of a window; for a time, the position after all commits up to
-    it.
+    """Return the position at one end of a window.
+
+    If ``end`` is a datetime, return the position right after the last commit at or before ``end``;
+    without such a commit, the oldest position.
     """
     if isinstance(end, datetime):
         return position_before(history, to_millis(end) + 1)

@@ -82,10 +82,11 @@ def commit_changes(
 def _may_have_been_required(metadata: TableMetadata, optional: Sequence[Field]) -> bool:
     """Return True if a delete that only makes room for an insert may have a value in ``optional``.
 
-    The deleted values are unknown, so the delete has nulls in the columns that were optional when
-    its file was written. ``optional`` has the columns that were optional at the time of the commit.
-    The schema may have changed in between: such a column may have been required before, or it may
-    be new and read as its initial default.
+    The writer of such a delete does not know the values of the old row. It writes nulls into the
+    columns that are optional at that time. But ``optional`` has the columns that were optional at
+    the time of the commit, and the schema may have changed between the two times. Then a column of
+    ``optional`` may have been required when the file was written. Or the column is newer than the
+    file, and is read as its initial default.
     """
     every = (field for schema in metadata.schemas for field in schema.fields)
     required = {each.id for each in every if each.required}
@@ -107,7 +108,9 @@ class _NodeChangesReader:
     asked: AskedRows
     key: tuple[Field, ...]
     optional: frozenset[int]
-    """The ids of the columns that a delete can lack, by the schema of the commit."""
+    """The ids of columns. A delete that only makes room for an insert has nulls in them, if its
+    file was written with the schema of the commit.
+    """
     footers: FileRows | None
     """Finds the nullable columns of a file; None if ``optional`` is certain without this."""
     listed: Sequence[StoreFile]
@@ -231,7 +234,10 @@ class _NodeChangesReader:
         return found
 
     def _optional_in(self, files: Sequence[StoreFile]) -> Set[int]:
-        """Return the ids of the columns that a delete of these files, of one writer, can lack."""
+        """Return the ids of the columns of ``optional`` that can be null in the delete files.
+
+        ``files`` are of one writer, so only the first delete file is examined.
+        """
         deletes = [each.split.file for each in files if each.kind is FileKind.CHANGE_DELETE]
         if self.footers is None or not deletes:
             return self.optional

@@ -299,9 +299,9 @@ class MixedHistory:
     def _seen_between(
         self, snapshot: MixedSnapshot, first: tuple[int, ...], last: tuple[int, ...]
     ) -> MixedSnapshot:
-        """Return ``snapshot`` with its position limited to the numbers from ``first`` to ``last``.
+        """Return ``snapshot`` with the position of a reader that began at ``first`` and read it.
 
-        This is the position of a reader that began at ``first`` and has read up to this snapshot.
+        Each number of this position is at least that of ``first`` and at most that of ``last``.
         """
         places = zip(snapshot.position.numbers, first, last, strict=True)
         numbers = tuple(min(max(mine, low), high) for mine, low, high in places)
@@ -370,8 +370,8 @@ def _before(history: BranchHistory) -> int:
 def _current(store: LoadedMetadata, history: BranchHistory) -> list[BranchSnapshot]:
     """Return the snapshots that a reader could see.
 
-    If a transaction publishes several snapshots, the snapshot log of the store has only the last
-    of them.
+    These are the current snapshot and those in the snapshot log; without a log, all snapshots. If
+    a transaction publishes several snapshots, the log has only the last of them.
     """
     logged = {each.snapshot_id for each in store.metadata.snapshot_log}
     newest = store.metadata.current_snapshot_id

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One store of a Mixed table as a read-only Iceberg table.
 
-A plain Iceberg commit gives its files names without a node and a transaction. In the base store the
-rows of such files would count as older than every change. In the change store such files make the
-table unreadable, until a rollback of the change store removes them.
+If a program commits to a store as to a plain Iceberg table, the names of its data files contain no
+node and no transaction. In the base store the rows of such files would count as older than every
+change. In the change store such files make the table unreadable, until a rollback of the change
+store removes them.
 """
 
 from __future__ import annotations

@@ -345,8 +345,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         return stream_batch(notes, commit, checkpoint)
 
     def find_run(self, user: str) -> RunRecord | None:
-        """Return the record of the last success of a run, by its commit user; None without a
-        record.
+        """Return the record of the last success of the run with this commit user; None if there is
+        no record.
         """
         return self.runs.read(user)
 

@@ -31,12 +31,13 @@ class TableBatches(TableUpkeep):
     def begin(self) -> MixedBatch:
         """Begin a batch, which reads the table as it is now and commits later.
 
-        In the order of transactions, its changes come before all commits after ``begin``. A change
-        that a stream makes in the meantime remains, although the batch commits last. The batch ends
-        with its first commit, for example by ``write`` or ``delete``. To end it without a commit,
-        call ``abort``, or use it as a context manager. While the batch runs, optimizing merges only
-        changes before it, and another ``begin`` raises
-        ``LockUnavailableError``. If the process of a batch died, its lease ends after 60 seconds.
+        ``begin`` gives the batch its transaction. In the order of transactions, the changes of the
+        batch are therefore older than every commit after ``begin``. A change that a stream makes in
+        the meantime remains, although the batch commits last. The batch ends with its first commit,
+        for example by ``write`` or ``delete``. To end it without a commit, call ``abort``, or use
+        it as a context manager. While the batch runs, optimizing merges only changes before it, and
+        another ``begin`` raises ``LockUnavailableError``. If the process of a batch died, its lease
+        ends after 60 seconds.
         """
         from lakeformat.mixed.batch.batch import MixedBatch
 
@@ -135,8 +136,9 @@ class TableBatches(TableUpkeep):
     ) -> WriteReport:
         """Delete the rows of partitions, as ``truncate`` deletes all rows.
 
-        Each partition is a dict with values of some or all partition columns without a transform.
-        Raise ``InvalidRequestError`` for any other column or an empty list.
+        Each partition is a dict ``{column: value}``. Its columns are some or all of those that
+        partition the table without a transform. Raise ``InvalidRequestError`` for any other column,
+        an empty dict or an empty list.
         """
         from lakeformat.tables.arguments import partitions_to_drop
 

@@ -103,9 +103,10 @@ class TableFollowing(TableUpkeep):
         return MixedChangeStream(self._pair, StreamStart(mode, snapshot, as_of), asked, consumer)
 
     def snapshot(self, number: AnyPosition) -> MixedSnapshot | None:
-        """Return the newest snapshot at a position, or the snapshot of either store with an id.
+        """Return the newest snapshot at a position, or the snapshot that has an id.
 
-        None if it has expired or does not exist yet.
+        ``number`` is the position, or the id of a snapshot of either store. Return None if the
+        snapshot has expired or does not exist yet.
         """
         return mixed_history(self._pair.load()).state(number)
 

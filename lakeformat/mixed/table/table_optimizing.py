@@ -132,9 +132,10 @@ class TableOptimizing(Table):
 
 
 def _time_of_run(name: str, given: Moment | None, known: int) -> int:
-    """Return a time in epoch milliseconds, by default ``known``.
+    """Return the time ``given`` in epoch milliseconds; if it is None, return ``known``.
 
-    Raise ``InvalidRequestError``, which names the argument ``name``, for a time before 1970.
+    ``name`` is the name of the argument, for the message. Raise ``InvalidRequestError`` for a time
+    before 1970.
     """
     from lakeformat.tables.moment import to_millis
 

@@ -62,8 +62,8 @@ class TableUpkeep(TableOptimizing, OrphanRemoval):
         The table properties decide what is due. The merge works as ``compact()``, and the expiry as
         ``expire_snapshots()``. Orphan files are removed if they are older than three days. After a
         failed step the next step runs; the report has the error. If ``table-expire.enabled`` is
-        false, no snapshot expires. If ``gc.enabled`` of a store is false, no snapshot expires, and
-        no orphan file is removed.
+        false, no snapshot expires. If ``gc.enabled`` of one store is false, no snapshot of either
+        store expires, and no orphan file is removed.
 
         Consumers are deleted only if they have made no progress since ``expire_consumers``: a time,
         or an age such as ``"2 d"``. By default none is deleted.

@@ -26,9 +26,9 @@ CHANGE_BUCKETS = "change.file-index.hash-bucket"
 DEFAULT_BUCKETS = 4
 _LEVEL, _FAST = "write.parquet.compression-level", "1"
 OWN_SEQUENCE = 0
-"""The transaction in the file names of a write without a batch.
+"""The transaction id in the file names of a write without a batch.
 
-Readers replace it by the sequence number that the file gets at its commit.
+Readers use the sequence number that the file gets at its commit instead.
 """
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns rows and their kinds into the rows of the change store: inserts and deletes with offsets.
 
-Each row has the next offset, and a ``-U`` row shares it with the ``+U`` row that follows. A delete
-removes only rows with a smaller offset, so a delete and an insert with the same offset are an
-update.
+Offsets number the given rows in their order. A ``-U`` row and the ``+U`` row that directly follows
+have the same offset. A delete removes only rows with a smaller offset, so a delete and an insert
+with the same offset are an update.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class _Nodes:
     key: Sequence[pa.Array]
     """The key columns, in a form in which -0.0 differs from 0.0, as in the hashes."""
     order: NDArray[np.int64]
-    """The rows by node; those of a node keep their order."""
+    """The positions of the rows, sorted by node; rows of the same node keep their order."""
     sizes: NDArray[np.int64]
     """The number of rows of each node."""
     _known: list[tuple[pa.ChunkedArray, pa.ChunkedArray]] = field(default_factory=list)
@@ -101,9 +101,9 @@ class NodeWriter(TableWriter):
     ) -> None:
         """Start a writer for ``buckets`` nodes; the table property ``option`` sets this number.
 
-        All rows belong to the node ``within``. If this node is inside one node of the writer, no
-        key is hashed. ``is_decoded`` means that the rows come from data files. ``more`` are columns
-        in addition to those of the table.
+        All rows belong to the tree node ``within``. If one of the writer's nodes contains
+        ``within``, that node gets all rows, and no key is hashed. ``is_decoded`` means that the
+        rows come from data files. ``more`` are columns in addition to those of the table.
         """
         super().__init__(loaded, environment, more, is_sorted=False, is_decoded=is_decoded)
         require_hashable(key)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of writers in several processes, of either store: written by node, published once."""
+"""Files that several processes write by node to the base store or the change store.
+
+One commit publishes the files of all processes.
+"""
 
 from __future__ import annotations
 

@@ -173,8 +173,8 @@ def require_changeable(pair: LoadedPair) -> None:
 
     Raise ``UnsupportedError`` if the change store has version 1 of the Iceberg format, if a key
     column had several types, if the stores have different partitions, or if the table has a
-    LogStore. Raise ``CorruptTableError`` if the base store counts new changes as merged already,
-    and ``CommitConflictError`` if the table is being detached.
+    LogStore. Raise ``CorruptTableError`` if the base store records a sequence number as merged that
+    the change store has not used yet. Raise ``CommitConflictError`` if the table is being detached.
     """
     require_not_detaching(pair.change)
     require_no_log_store(pair)

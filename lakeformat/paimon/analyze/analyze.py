@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the rows of the newest snapshot once, and publishes their statistics.
 
-The statistics describe the snapshot that was read. Later snapshots inherit them until the schema
-changes, so readers compare their ``snapshotId`` with the newest snapshot before they use them.
+The statistics describe the snapshot that was read, and store its id as ``snapshotId``. Later
+snapshots inherit the statistics until the schema changes. So before a reader uses statistics, it
+compares ``snapshotId`` with the id of the newest snapshot.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ def analyze(
     ``columns`` lists names or is ``"all"``; ``columns=None`` counts only rows. A dry run reads the
     rows and publishes nothing. Raise InvalidRequestError for an unknown column, and
     UnsupportedError for a type without statistics. Raise UnsupportedError, too, if the table cannot
-    be committed to; a dry run does not check this. Raise SnapshotExpiredError if ten attempts to
-    read the rows fail because the snapshot that they read expires.
+    be committed to; a dry run does not check this. If the rows cannot be read, and a new snapshot
+    was committed meanwhile, the new snapshot is read instead. Raise SnapshotExpiredError after ten
+    such attempts.
     """
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = with_newest_schema(handle)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of binary rows as columns of 32-bit and 64-bit words: headers, slots and items.
 
-The encoder copies the words of all rows into one buffer. The hash takes the words in
-the order in which an encoded row has them, so that no row needs to be encoded for it.
+The encoder copies the words of all rows into one buffer. The hash needs no encoded rows: it reads
+the words in the order that they would have in an encoded row.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
     slots       8 bytes per field: the value, up to 7 bytes of text, or a reference
     items       what references point at, each padded with zeros to a multiple of 8 bytes
 
-A reference is ``offset << 32 | size``, its offset counted from the start of the row. The reference
-of a wide timestamp has the nanoseconds of the millisecond instead of the size. A timestamp is wide
-above precision 3, a decimal above precision 18.
+A reference is ``offset << 32 | size``, its offset counted from the start of the row. A timestamp is
+wide above precision 3, a decimal above precision 18. The item of a wide timestamp is its number of
+milliseconds. The remaining nanoseconds are in the reference, in place of the size.
 
 Numbers are little endian; the bytes of a wide decimal and the arity (number of fields) in front of
 a row are big endian.

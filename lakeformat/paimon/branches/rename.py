@@ -22,7 +22,7 @@ from lakeformat.tables.reference_reports import BranchReport
 __all__ = ["rename"]
 
 _HINTS = frozenset({"EARLIEST", "LATEST"})
-"""Files that no result depends on. They change after a commit, and are not copied."""
+"""Hint files, which only save a listing. They change after a commit, so they are not copied."""
 
 _TEMPORARY = temporary_sibling("*", "*")
 
@@ -90,11 +90,15 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
     The new name is hidden until the copy is complete; then the old name is hidden. If another
     program changes the branch meanwhile, delete the copy and raise CommitConflictError.
 
-    Calls of the same rename share the copy. A call that finishes the copy removes the mark of the
-    new name, and deletes the old directory only if the mark of the old name still exists then. A
-    call that gives up removes the mark of the old name first, and deletes the copy only if the mark
-    of the new name still exists then. So two calls never delete both directories. One gap is left:
-    a call that begins while another one gives up can still lose the branch.
+    A name is hidden by its mark. Two calls of the same rename may run at once, and write to the
+    same copy. They must not delete both directories. So each call first removes one mark:
+
+    - A call that finishes the copy removes the mark of the new name. Then it deletes the old
+      directory, but only if the mark of the old name still exists.
+    - A call that gives up removes the mark of the old name. Then it deletes the copy, but only if
+      the mark of the new name still exists.
+
+    One case is not covered: if a call begins while another one gives up, the branch can be lost.
     """
     is_repeated = read_mark(handle, work.old) == work
     if not is_repeated or read_mark(handle, work.new) == work:

@@ -37,7 +37,7 @@ class BranchInfo:
     snapshots: int
     """The number of snapshots in the branch.
 
-    The copy of main's snapshot with which the branch began is included.
+    If the branch began at a snapshot of main, the branch's copy of this snapshot is included.
     """
     first_snapshot: int | None
     last_snapshot: int | None
@@ -77,7 +77,7 @@ class TableBranches:
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> BranchReport:
-        """Create a branch from a tag or snapshot of main; without either it begins without rows.
+        """Create a branch from a tag or snapshot of main, or without rows if neither is given.
 
         Raise NotFoundError if the tag or snapshot does not exist. Raise AlreadyExistsError if the
         branch exists; with ``exist_ok`` it is kept and reported. Use a tag if other engines expire

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the rows of the newest snapshot, or of staged results before their publication.
 
-Staged rows are checked after rows of one key are merged. To find repeated values, the
+Staged rows with the same key are merged before they are checked. To find repeated values, the
 published rows are read, too, except those that the commit will replace.
 """
 
@@ -51,7 +51,8 @@ def check_table(
     ``staged=None`` checks the newest snapshot. ``replaces`` is the id of the snapshot whose rows
     the staged rows will replace; None if they are added. ``executor`` runs the checks of single
     rows in parallel; repeated values are always found in this process. Raise UnsupportedError for
-    ``not_null`` on staged rows that may set only some columns.
+    ``not_null`` on staged rows if the merge engine is partial-update or aggregation; columns of the
+    primary key can always be checked.
     """
 
     def check() -> CheckReport:
@@ -113,7 +114,11 @@ class _Check:
         )
 
     def _require_whole_rows(self, name: str) -> None:
-        """Raise UnsupportedError for ``not_null`` on staged rows that may set only some columns."""
+        """Raise UnsupportedError if ``not_null`` cannot check staged values of the column ``name``.
+
+        With the merge engines partial-update and aggregation, a null may leave the value in the
+        table unchanged. Columns of the primary key can always be checked.
+        """
         schema = self.handle.schema
         engine = schema.table_options.merge_engine
         is_key = name in schema.primary_keys

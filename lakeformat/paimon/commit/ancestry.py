@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides if a later snapshot was built on a given one.
 
-The snapshot numbers show this while the predecessor of the given snapshot exists. If the
-predecessor has expired or was rolled back, the given snapshot may have got a number that no longer
-belongs to the history. Then the manifests and files of both snapshots are compared.
+While the predecessor of the given snapshot exists, no comparison is needed: the given snapshot is
+in the history. If the predecessor has expired or was rolled back, the later snapshot may have been
+built without the given one. Then this module compares the manifests and files of both snapshots.
 """
 
 from __future__ import annotations

@@ -78,9 +78,9 @@ class CommitIntent:
     replaced: PartitionFilter | None = None
     """The partitions that an overwrite replaces; None for any other commit."""
     new_files: NewFileCheck | None = None
-    """The check that files of messages from other processes were not committed before.
+    """The check that files which other processes wrote were not committed before.
 
-    None if this process wrote the files.
+    None if this process wrote the files, or if duplicates are left out.
     """
     merge: PickManifests | None = None
     """Chooses the manifests to merge; None to follow the table options."""
@@ -325,9 +325,9 @@ class Attempts:
         """Return the id of the newest schema.
 
         Raise NotFoundError if the table was dropped, renamed or created again before this attempt.
-        If an append was written with an older schema, also check its bucket counts. Raise
-        CommitConflictError for a new file with another count than its partition. For an empty
-        partition the count of the newest schema is required.
+        If an append was written with an older schema, also check the bucket count of each new file.
+        Raise CommitConflictError for a count that differs from the fixed count of the newest
+        schema, unless the files in the partition have this count, too.
         """
         newest = require_same_table(self.handle)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:

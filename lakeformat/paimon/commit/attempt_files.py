@@ -140,7 +140,7 @@ class BaseManifests:
     handle: TableHandle
     files: AttemptFiles
     pick: PickManifests | None = None
-    """Chooses the manifests to merge on each snapshot that the commit tries to build on.
+    """Chooses the manifests to merge, and chooses again if an attempt cannot reuse the merge.
 
     None: follow the table options, and merge only in the first attempt.
     """
@@ -154,8 +154,8 @@ class BaseManifests:
     def written_on(self, head: Snapshot | None, *, keep_merged: bool) -> WrittenList:
         """Write the base manifest list of a snapshot that follows ``head``.
 
-        If ``keep_merged``, manifests that a merge wrote are not deleted, because an attempt whose
-        publication got no answer may have published them.
+        If this attempt cannot reuse the merge of an earlier attempt, it deletes the manifests of
+        that merge. Set ``keep_merged`` to keep them if an earlier attempt may have been published.
         """
         return self.files.write_list(self._merge(self._all_of(head), keep_merged=keep_merged))
 
@@ -166,11 +166,12 @@ class BaseManifests:
         return manifests_of(storage, layout, head)
 
     def _merge(self, manifests: list[ManifestMeta], *, keep_merged: bool) -> list[ManifestMeta]:
-        """Return ``manifests`` with merged manifests in place of their sources.
+        """Return ``manifests`` after the merge, or unchanged if there is nothing to merge.
 
-        The first attempt merges. Later attempts reuse its result if their ``manifests`` still have
-        the sources. Otherwise the result is dropped, and its manifests are deleted if
-        ``keep_merged`` is False. A new merge is made only if ``pick`` is set.
+        The first attempt merges. A later attempt reuses that merge if ``manifests`` still contains
+        the whole list from before the merge. Otherwise it drops the merge, and deletes the
+        manifests that the merge wrote, unless ``keep_merged`` is True. Then it merges again only if
+        ``pick`` is set.
         """
         if self._merged is None:
             return self._merge_now(manifests)

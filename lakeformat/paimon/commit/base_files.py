@@ -25,9 +25,9 @@ __all__ = ["BaseFiles", "in_partitions"]
 class BaseFiles:
     """The live files of some partitions, at each snapshot that the commit tries to build on.
 
-    The first attempt reads the manifests that may name such files. A later attempt reads only the
-    manifests that the snapshots since then added. After an OVERWRITE, an expiry or a rollback, it
-    reads all manifests that may name such files again.
+    The first attempt reads all manifests that may name such files. A later attempt reads only the
+    manifests of the snapshots that were published after the previous attempt. After an OVERWRITE,
+    an expiry or a rollback, it reads all manifests that may name such files again.
     """
 
     def __init__(

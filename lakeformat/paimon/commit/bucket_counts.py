@@ -38,7 +38,7 @@ class BucketCounts:
 
     who: Committer
     messages: Sequence[CommitMessage] = ()
-    """The messages with the files; they name the hash index by which keys got their buckets."""
+    """The messages of the append, for the checks of ``hash_conflicts.py``."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
     """The bucket count of each partition (a framed row) in each manifest that was read."""
 
@@ -96,7 +96,7 @@ class BucketCounts:
 
 
 def require_current_counts(who: Committer, head: Snapshot | None, changes: SnapshotDelta) -> None:
-    """Raise CommitConflictError if new files have a bucket count that their partition may not get.
+    """Raise CommitConflictError if new files have the wrong bucket count for their partition.
 
     A partition keeps its count while it has files; an empty partition gets the count of the table.
     ``head=None`` stands for an empty table.

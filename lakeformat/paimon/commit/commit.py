@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits of prepared files, as appends, overwrites or compactions, and of statistics.
+"""Commits prepared files, as an append, an overwrite or a compaction, and commits statistics.
 
-A call publishes at most two snapshots: first the written files, then the compaction of older files.
+A call publishes at most two snapshots: first the append or overwrite, then the compaction.
 Both have the same commit user and identifier, and differ by their commit kind.
 """
 

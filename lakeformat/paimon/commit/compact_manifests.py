@@ -94,7 +94,7 @@ def pick_all_manifests(
 
 @dataclass(slots=True)
 class _Merging:
-    """Chooses the manifests to merge on each snapshot that the commit tries to build on."""
+    """Chooses the manifests to merge, again for each snapshot that the commit tries to build on."""
 
     handle: TableHandle
     before: list[ManifestMeta] = field(default_factory=list)

@@ -30,9 +30,10 @@ class EarlierCommitReport(Report):
     the given files belong to the earlier attempt. Files that are all new are allowed: a repeated
     job writes its rows to new files.
 
-    The rows of compactions are not counted. If the earlier attempt was a batch in transaction
-    order, the rows of new files are not counted either: the batch may have left out keys. With
-    ``commit.discard-duplicate-files``, written files are not checked.
+    The numbers of rows are not compared for a compaction. They are also not compared if all given
+    files are new and the earlier attempt used ``conflict="transaction-order"``, because that
+    attempt may have left out keys. With ``commit.discard-duplicate-files``, the given files and
+    their numbers of rows are not checked.
     """
 
     handle: TableHandle
@@ -40,7 +41,8 @@ class EarlierCommitReport(Report):
     from_elsewhere: bool = False
     """True if the files belong to messages of other processes.
 
-    Then the report counts the files that the earlier attempt did not publish.
+    If the earlier attempt published none of these files, the report has their number, and the
+    advice to discard the messages.
     """
     rows: int | None = None
     """The number of rows to write, if no file is written yet; None if unknown."""

@@ -42,10 +42,10 @@ def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage
 
 
 def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
-    """Raise InvalidRequestError for messages of another table or branch.
+    """Raise InvalidRequestError for messages that do not fit the schemas of this table or branch.
 
-    A message is refused if its files have a newer schema than this table. It is also refused if it
-    was prepared on another branch, and the schema of its files has other content on that branch.
+    A message is refused if its files have a newer schema than this table. A message of another
+    branch is also refused if the schema of its files differs between that branch and this one.
     Raise NotFoundError if this table does not exist any more.
     """
     newest_schema = require_there(handle)

@@ -48,7 +48,8 @@ class EarlierCommits:
 
         Search the snapshots up to ``head``. Snapshots that an earlier call has searched are
         searched again only after a rollback. Pass as ``head`` the snapshot on which the commit
-        builds: then no other attempt with the same identity can publish in between.
+        builds: if another attempt publishes after the search, it takes the next snapshot number,
+        so that this commit cannot be published twice.
 
         Raise InvalidRequestError if the commit is not found, but the same user has published a
         greater identifier. Raise CommitUndecidableError if the identity has ``first_try_millis``,

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _CHECKED_ROWS = 1000
-"""Each new manifest except the last gets a multiple of this number of entries."""
+"""The number of entries in a new manifest is a multiple of this number, except in the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ def _small_neighbours(
 ) -> Iterator[tuple[int, int]]:
     """Yield ranges of two or more neighbours that together reach the target size.
 
-    Neighbours at the end that do not reach it are also yielded if they are ``min_count`` or more.
+    The remaining manifests at the end do not reach the target size. They are also yielded if there
+    are at least ``min_count`` of them.
     """
     start, size = 0, 0
     for position, manifest in enumerate(manifests):
@@ -271,5 +272,5 @@ class _MergedManifestWriter:
         return self.handle.options.manifest_target_size_bytes
 
     def _rows(self, bytes_per_entry: float) -> int:
-        """Return a number of entries, each of ``bytes_per_entry``, that reaches the target size."""
+        """Return a number of entries that together reach the target size."""
         return (int(self._target / bytes_per_entry) // _CHECKED_ROWS + 1) * _CHECKED_ROWS

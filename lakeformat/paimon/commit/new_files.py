@@ -46,9 +46,7 @@ class NewFileCheck:
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
     _head: Snapshot | None = None
-    """The newest snapshot of the last search, by which a rollback is noticed; None before the
-    first.
-    """
+    """The newest snapshot of the last search, to notice a rollback; None before any search."""
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]
@@ -104,7 +102,8 @@ class NewFileCheck:
     def _check_index_files(self, kept: Sequence[Snapshot]) -> None:
         """Raise InvalidRequestError if a snapshot or tag has an index file of the messages.
 
-        A compaction replaces data files, but not index files.
+        An index file can show that a message was committed, even if a compaction has replaced the
+        data files of the message.
         """
         names = {one.file_name for each in self.messages for one in each.written_index_files()}
         if not names:

@@ -42,9 +42,10 @@ def check_place(
     never another writer's snapshot with the same number.
 
     The result is UNKNOWN if nothing shows on which snapshot the next one was built. It is also
-    UNKNOWN if the branch was renamed or deleted, or is marked for that: the new name may have
-    ``snapshot``. Without the mark, an existing branch keeps ``snapshot``. A later rename lists the
-    files again after it has written the mark. So it either copies ``snapshot`` or is given up.
+    UNKNOWN if the branch was renamed or deleted, or has the mark of unfinished work: a renamed
+    branch may have ``snapshot`` under its new name. An existing branch without the mark keeps
+    ``snapshot``: a rename that writes the mark later lists the files again, and gives up if it has
+    not copied ``snapshot``.
     """
     storage, layout = handle.storage, handle.layout
     if _is_unfinished(handle):
@@ -74,9 +75,9 @@ def check_place(
 
 
 def is_moved_branch(handle: TableHandle) -> bool:
-    """Return True if the branch was renamed or deleted, or if that has begun; main never is.
+    """Return True if the branch was renamed or deleted, or if a call that does this is unfinished.
 
-    A renaming deletes its mark last, so the mark is read first.
+    Return False for main. A renaming deletes its mark last, so the mark is read first.
     """
     is_branch = handle.layout.branch != MAIN_BRANCH
     return is_branch and (_is_unfinished(handle) or not is_same_table(handle))
@@ -117,9 +118,9 @@ def _take_back(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
 def _take_back_from_old_place(handle: TableHandle, snapshot: Snapshot) -> PublishOutcome:
     """Delete ``snapshot`` from a path that no longer has the opened table; return LOST or UNKNOWN.
 
-    Renaming a branch moves a published snapshot to the new name, but its manifests and data files
-    keep their paths below the table. They must not be deleted, so for a branch the result is
-    UNKNOWN.
+    A rename may have moved ``snapshot`` to the new name of the branch. The manifests and data files
+    of ``snapshot`` keep their paths. LOST would allow the caller to delete these files, so for a
+    branch the result is UNKNOWN.
     """
     lost = _take_back(handle, snapshot)
     return lost if handle.layout.branch == MAIN_BRANCH else PublishOutcome.UNKNOWN

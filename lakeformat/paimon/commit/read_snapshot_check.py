@@ -33,8 +33,9 @@ class ReadSnapshotCheck:
     read.
 
     An overwrite deletes all rows of its partitions, so rows added after the read would be lost.
-    If the caller has read ``snapshot``, only earlier attempts of the same commit are accepted. If
-    ``commit.strict-mode.last-safe-snapshot`` names it, all commits of the same user are accepted.
+    An earlier attempt of the same commit is no conflict. If the table option
+    ``commit.strict-mode.last-safe-snapshot`` names ``snapshot``, all commits of the same user are
+    allowed.
     """
 
     who: Committer

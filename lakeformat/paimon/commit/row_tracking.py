@@ -20,9 +20,9 @@ def number_rows(
 ) -> tuple[SnapshotDelta, int]:
     """Number the rows of new files from ``first`` on; return the changes and the next free number.
 
-    With ``by_partition`` the files of a partition get consecutive numbers. A sequence number 0
-    becomes ``snapshot_id``. All these numbers depend on the newest snapshot, so every attempt
-    assigns them again.
+    With ``by_partition`` the files of a partition get consecutive numbers. Files with the sequence
+    number 0 get ``snapshot_id`` as their sequence number. All these numbers depend on the newest
+    snapshot, so every attempt assigns them again.
     """
     table = _stamp(changes.table, snapshot_id)
     if by_partition:

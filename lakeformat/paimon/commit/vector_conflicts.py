@@ -75,8 +75,8 @@ class _Marks:
         """Return a conflict if the commit replaces a bucket's deletion vectors without having read
         them.
 
-        Otherwise return None, also for a table without buckets. A bucket has one file of deletion
-        vectors, and the commit must remove the file that is live.
+        Otherwise return None, also for a table without buckets. A bucket has one index file of
+        deletion vectors, so a commit that adds such a file must remove the live one.
         """
         if is_unaware(self.handle):
             return None

@@ -74,7 +74,7 @@ def pick_unordered(
     deletions: Deletions | None = None,
     full: bool = False,
 ) -> list[AppendPick]:
-    """Return the packs of files of a partition without buckets that a compaction rewrites.
+    """Return packs of files to rewrite, for a partition without buckets.
 
     First come the packs of files with deletion vectors, then packs of small files, the smallest
     files first. The last pack of small files needs ``compaction.min.file-num`` files or, with
@@ -114,9 +114,10 @@ def pick_queue(
     """Return packs of adjacent files of a bucket, so that rows keep their order.
 
     With ``full`` and ``compaction.force-rewrite-all-files``, the result is one pack of all files.
-    With ``full`` alone, or if a file has many deleted rows, it is at most one pack: all files from
-    the first one that is small or has a deletion vector. In all other cases, no file in a pack has
-    a deletion vector. ``deletions=None`` stands for no deletion vector.
+    Otherwise, with ``full`` or if a file has many deleted rows, the result is at most one pack: all
+    files from the first one that is small or has a deletion vector. Without ``full``, and if no
+    file has many deleted rows, files with deletion vectors are left out of the packs.
+    ``deletions=None`` stands for no deletion vector.
     """
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
@@ -137,9 +138,10 @@ def pick_queue(
 def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
     """Yield packs of adjacent files, oldest first, that ``_are_enough`` accepts.
 
-    A pack ends at about the target size, before a file that is not small, or with the last file. A
-    pack with too few files continues; it is left out if it still has too few at the last file.
-    While a pack has twice the target size or more, its oldest file is removed from it.
+    A pack is complete when it has the target size, when the next file is not small, or after the
+    last file. If ``_are_enough`` rejects the complete pack, the next file is added to it; if no
+    file is left, the pack is left out. When a pack reaches twice the target size, its oldest
+    files are removed until it is smaller.
     """
     pack: list[DataFileMeta] = []
     size = 0
@@ -167,10 +169,10 @@ def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSetting
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
 ) -> list[AppendPick]:
-    """Return one pack: the files from the first one that is small or has a deletion vector.
+    """Return at most one pack: all files from the first one that is small or has a deletion vector.
 
-    Return the pack if one of its files has a deletion vector. Return it also if it has at least
-    three files and most of them are small. Otherwise return ``[]``.
+    The result is ``[]`` unless one of these files has a deletion vector, or there are at least
+    three of them and most are small.
     """
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):

@@ -66,7 +66,7 @@ def _described(
 ) -> list[DataFileMeta]:
     """Return the metadata of the new files.
 
-    The sequence numbers of the new files begin with the smallest number of the unit's files.
+    Their sequence numbers begin with the smallest sequence number in the unit's old files.
     """
     origin = FileOrigin.now(handle.schema, handle.environment, FileSource.COMPACT)
     number = min(entry.file.min_sequence_number for entry in unit.files)

@@ -19,7 +19,8 @@ def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
     """Return the names of the columns that a compaction may copy without decoding their values.
 
     Neither the merge nor a file index reads these values. The set is empty for merge engines other
-    than ``deduplicate``, for formats other than Parquet, and if the changelog compares rows.
+    than ``deduplicate``, for formats other than Parquet, and if the table has the option
+    ``changelog-producer.row-deduplicate``, which compares values.
     """
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:

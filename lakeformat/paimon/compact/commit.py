@@ -45,7 +45,7 @@ class Groups:
 
     handle: TableHandle
     identity: CompactIdentity | None = None
-    """The identity of the snapshots; None if the call has no ``commit``."""
+    """The identity of the compaction's snapshots; None if the caller gave no ``commit``."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
     """The units that conflict with another commit, each with the error; their new files are
@@ -124,10 +124,10 @@ class Groups:
         return None
 
     def _conflict(self, error: CommitConflictError) -> CommitConflictError:
-        """Count a conflict, and return its error.
+        """Count a conflict, and return ``error`` unchanged.
 
-        Another attempt of the same compaction may have caused the conflict, so search for its
-        snapshots.
+        If the compaction has an identity, also search for snapshots of its other attempts: one of
+        them may have caused the conflict.
         """
         self.conflicts += 1
         if self.identity is not None:

@@ -222,9 +222,9 @@ class _BucketCompaction:
         return bool(self._again)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
-        """Return the plan without the units whose work an earlier attempt has published.
+        """Return the plan; if ``ends_at_once`` returns True, leave out the units that are done.
 
-        The plan is unchanged unless ``ends_at_once`` returns True.
+        A unit is done if an earlier attempt has published its work.
         """
         identity = self.identity
         if identity is None or not self.ends_at_once(self.handle):

@@ -79,9 +79,9 @@ class CompactIdentity:
     def made(self, unit: CompactUnit) -> bool:
         """Return True if an earlier attempt has published the work of a unit.
 
-        A bucket of a primary-key table, or a sorted bucket, is done if one file of the unit is a
-        result of that attempt, even if rows were added since. Other files of append tables are done
-        only if all of them are results of that attempt.
+        For a primary-key table or a unit that is sorted, it is enough that an earlier attempt
+        published one of the unit's files; rows may have been added since. For other units, earlier
+        attempts must have published all of the unit's files.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made

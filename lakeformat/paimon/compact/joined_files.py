@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins small files that share no key into one file by copying their row groups undecoded.
+"""Joins small files into one file by copying their row groups undecoded.
 
-The new file has the same rows as after a rewrite. Files are rewritten instead if a row may change,
-or if the joined file would be slower to read.
+The key ranges of the small files do not overlap. The new file has the same rows as after a
+rewrite. Files are rewritten instead if a row may change, or if the joined file would be slower to
+read.
 """
 
 from __future__ import annotations

@@ -104,10 +104,11 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return True if the table looks up old rows, and the merge may change a row of ``file``.
+        """Return True if ``file``, a file of level 0, must be rewritten because the table looks up
+        old rows.
 
-        ``file`` is a file of level 0. ``is_last`` is True if the output is the highest level, so
-        that no higher level has rows.
+        Then the merge may change or drop a row of the file. ``is_last`` is True if the output level
+        is the highest level.
         """
         options = self._handle.options
         if not looks_up(options):

@@ -150,9 +150,10 @@ def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> 
 def _from(levels: Levels, count: int, reason: str) -> Pick:
     """Pick the first ``count`` runs, and more if they would otherwise be merged into level 0.
 
-    The output level is 1 less than the level of the first run that is not picked. If this would be
-    level 0, more runs are picked until one is above level 0; its level is the output level. If
-    all runs are picked, the output level is the highest one.
+    The output level is 1 less than the level of the first run that is not picked. But if that run
+    is on level 0 or 1, the next runs are picked too, up to the first one above level 0; then the
+    level of this last run is the output level. If all runs are picked, the output level is the
+    highest level.
     """
     runs = levels.runs
     output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level

@@ -110,7 +110,7 @@ def warn_of_other_compactor(handle: TableHandle) -> OtherCompactor | None:
 
 
 def _newest_first(handle: TableHandle, ids: Sequence[int]) -> Iterator[Snapshot]:
-    """Yield the snapshots ``ids``, given newest first, without missing and damaged ones.
+    """Yield the snapshots with these ids, in the given order; skip missing and damaged ones.
 
     Several files are read at the same time.
     """

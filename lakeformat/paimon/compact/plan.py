@@ -105,7 +105,8 @@ def _planned(
 ) -> tuple[list[CompactUnit], list[NotChosen]]:
     """Return the units of all buckets, and the buckets that are left out.
 
-    ``live`` are the entries of all live files; it may be empty if no partition has postponed rows.
+    ``live`` has the entries of all live files; the list may be empty if no partition has postponed
+    rows.
     ``fresh`` has the partitions that were written too recently, with the reason.
     """
     units: list[CompactUnit] = []

@@ -20,9 +20,10 @@ __all__ = ["plan_postponed"]
 def plan_postponed(
     unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
 ) -> CompactUnit:
-    """Return ``unit``, which has a partition's postponed files, with the number of new buckets.
+    """Return ``unit`` with the number of buckets for its rows, and the reason for this number.
 
-    ``live`` are the entries of all live files of the partition.
+    ``unit`` has the postponed files of a partition; ``live`` are the entries of all live files of
+    the partition.
     """
     files = [entry.file for entry in unit.files]
     count, reason = _bucket_count(handle, live)

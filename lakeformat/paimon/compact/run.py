@@ -45,7 +45,8 @@ class UnitWork:
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
     """Compact a unit; return its message, or several if postponed rows get their buckets.
 
-    A LakeError names the partition and bucket of the unit; the new files are then deleted.
+    If the compaction fails, its new files are deleted. A LakeError names the partition and bucket
+    of the unit.
     """
     if unit.buckets is None:
         return (run_unit(handle, unit),)
@@ -59,7 +60,8 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Compact a unit, in any thread or process, and return its message.
 
-    A LakeError names the partition and bucket of the unit; the new files are then deleted.
+    If the compaction fails, its new files are deleted. A LakeError names the partition and bucket
+    of the unit.
     """
     where = _require_schema(handle, unit)
     try:
@@ -72,9 +74,10 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
 
 
 def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
-    """Raise CommitConflictError for a unit of another schema, or with files of a newer schema.
+    """Raise CommitConflictError if the handle has another schema than the unit, or if a file of
+    the unit has a newer schema.
 
-    Return a text that names the unit, as the beginning of later error messages.
+    Otherwise return a text that names the unit, as the beginning of later error messages.
     """
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:

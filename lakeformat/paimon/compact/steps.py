@@ -52,10 +52,10 @@ def steps_of(
 ) -> list[Step]:
     """Return the steps for sections, which are given in key order.
 
-    A section has the sorted runs of one key range, and no key of another section. A section of
-    several runs is merged. A file below ``small_bytes`` is rewritten if it is next to another small
-    file or to a merged section. Any other file only changes its level, unless ``must_rewrite``
-    returns True for it.
+    Each section has the sorted runs of one key range; the key ranges of two sections do not
+    overlap. The files of a section with several runs are merged. In a section with one run, a file
+    below ``small_bytes`` is rewritten if it is next to another small file or to a merged section.
+    Any other file only changes its level, unless ``must_rewrite`` returns True for it.
     """
     steps: list[Step] = []
     waiting: list[FileRuns] = []

@@ -50,7 +50,10 @@ class CompactUnit:
     is_last: bool = False
     """True if the output level is the highest level."""
     looked_up: tuple[ManifestEntry, ...] = ()
-    """The entries of files of higher levels with the old rows of keys; they are only read."""
+    """The entries of all files above the output level, in which old rows are looked up.
+
+    These files are only read. The tuple is empty if the table needs no lookup of old rows.
+    """
     marked_elsewhere: frozenset[str] = frozenset()
     """The names of files that are not in ``files``, but have a deletion vector in ``vectors``.
 

@@ -33,9 +33,7 @@ _LONG = 7 * _DAY
 
 
 class Rules(Protocol):
-    """The numbers and times by which an expiry keeps snapshots or changelogs if no consumer needs
-    them.
-    """
+    """The limits by which an expiry keeps snapshots or changelogs that no consumer needs."""
 
     @property
     def retain_max(self) -> int: ...
@@ -123,11 +121,11 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """Return the consumers that have not moved for long, and that prevent an expiry.
 
-    A consumer of a stream into the table, or with a damaged file, is returned after one day without
-    a move. Any other consumer is returned after ``unmoved_for`` milliseconds, but not within the
-    first day. ``unmoved_for=None`` stands for a week. But if the table has the option
-    ``consumer.expiration-time``, ``unmoved_for=None`` leaves out all of these other consumers,
-    because an expiry deletes them.
+    Two kinds of consumers are returned after one day without a move: consumers of a stream into
+    the table, and consumers with a damaged file. Any other consumer is a reader. A reader is
+    returned after ``unmoved_for`` milliseconds, or after one day if that is longer.
+    ``unmoved_for=None`` is one week for a table without the option ``consumer.expiration-time``.
+    For a table with this option, ``unmoved_for=None`` returns no readers: an expiry deletes them.
 
     ``snapshots`` and ``changelogs`` are the rules by which snapshots and changelogs would expire.
     Pass ``snapshots=None`` if consumers keep only changelogs, and ``changelogs=None`` if changelogs

@@ -95,10 +95,11 @@ class TableConsumers(AnyTableConsumers[Consumer]):
         return Consumer(consumer_id, next_snapshot, read)
 
     def _identified(self, number: int, after: Position) -> Position | None:
-        """Return the position after snapshot ``number``, with the identity of the snapshot.
+        """Return the position after snapshot ``number``, with the identity of that snapshot.
 
-        Return None if the identity is unknown. The identity shows a reader that a rollback has
-        given the number to another snapshot.
+        The identity is taken from ``after``, or from the snapshot if ``after`` has none. Return
+        None if it is unknown. A reader needs the identity to notice that a rollback has given the
+        number to another snapshot.
         """
         identity = Position.parse(after).identity
         if identity is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of data files: the detail that table options ask for, and their form in manifests."""
+"""Chooses the statistics of data files, and converts them to and from manifest entries."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ def column_modes(
 ) -> list[StatisticsMode]:
     """Return the statistics mode of each column of a file, in the order of ``columns``.
 
-    A mode that the options set for a column has priority. Without it, system and key columns use
+    A mode that the options set for a column has priority. Without it, a system or key column uses
     the mode that comparisons of keys need. Any other column uses the mode of the table if it is
-    among the first ``metadata.stats-keep-first-n-columns``; later ones get no statistics. System
-    and key columns without their own mode are not counted.
+    among the first N columns, where N is ``metadata.stats-keep-first-n-columns``. The columns after
+    these get no statistics. System and key columns count among the first N only if the options set
+    a mode for them.
     """
     default = StatisticsMode.parse(options.statistics_mode)
     limit, counted = options.statistics_keep_first_n_columns, 0
@@ -98,8 +99,9 @@ def file_statistics(
     """Return the statistics in a file's manifest entry, converted to each of ``table_fields``.
 
     ``file_fields`` is the schema that the file was written with. A column that was added later has
-    only nulls. If the type of a column was changed, its statistics are kept only if the new type
-    keeps the order. Raise CorruptTableError if the statistics do not fit ``file_fields``.
+    only nulls. If the type of a column was changed, its statistics are kept only if the cast to the
+    new type keeps the order of the values. Raise CorruptTableError if the statistics do not fit
+    ``file_fields``.
     """
     stored = stored_statistics(file, file_fields)
     found = []

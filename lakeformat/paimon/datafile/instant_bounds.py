@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses how TIMESTAMP_LTZ is read from a table's ORC files, and finds its bounds in manifests."""
+"""Chooses how TIMESTAMP_LTZ columns of ORC files are read, and finds their bounds in manifests."""
 
 from __future__ import annotations
 

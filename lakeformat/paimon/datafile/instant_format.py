@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes Parquet in place of ORC for TIMESTAMP_LTZ if JVMs outside UTC write a table's ORC files.
+"""Chooses Parquet in place of ORC for new files if JVMs outside UTC write ORC files of the table.
 
-Such a JVM shifts every TIMESTAMP_LTZ that it reads from an ORC file by the offset of its zone. This
-version writes ORC files like a JVM in UTC: a JVM outside UTC would read wrong instants from them.
-Parquet files do not have this problem.
+This concerns only tables with TIMESTAMP_LTZ columns. A JVM outside UTC shifts every TIMESTAMP_LTZ
+that it reads from an ORC file by the offset of its zone. This version writes ORC files like a JVM
+in UTC: a JVM outside UTC would read wrong instants from them. Parquet files do not have this
+problem.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
     """Return the schema, with Parquet in place of ORC if JVMs outside UTC would misread new ORC
     files.
 
-    ``zones`` are the zones of the writers of existing files. They are not read if
-    ``lake.orc-writer-timezone`` is a zone outside UTC.
+    ``zones`` are the time zones of the writers of existing files. If the option
+    ``lake.orc-writer-timezone`` names a zone outside UTC, ``zones`` is not iterated.
     """
     options = schema.table_options
     if not _shifts_instants(schema):

@@ -96,8 +96,8 @@ class KeyRows:
 def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
     """Return the position of the first row that is out of order; None if all rows are in order.
 
-    If a key has a null, the first row with a null in its key counts. Otherwise it is the first row
-    whose key does not follow the key before it.
+    If any key has a null, return the first row with a null in its key. Otherwise return the first
+    row whose key does not follow the key before it.
     """
     nulls = [
         pc.index(column.is_null(), True).as_py() for column in keys.columns if column.null_count

@@ -58,10 +58,10 @@ def read_batches(
     """Yield the rows of one file as ``wanted`` columns; columns are matched by field id.
 
     ``file_fields`` is the schema that the file was written with; ``write_cols`` names the columns
-    that the file has, None for all. Only rows at positions in ``rows`` for which ``keep`` returns
-    True are yielded; ``rows=None`` and ``keep=None`` exclude no row. ``row_count`` is the number of
-    rows in the manifest entry; None skips the check. Row groups of a Parquet file that ``pick``
-    excludes are not read.
+    that the file has, None for all. ``rows`` is the range of row positions to read. ``keep``
+    returns a mask of the rows to yield. ``rows=None`` and ``keep=None`` exclude no row. The file
+    must have ``row_count`` rows, the number in its manifest entry; None skips the check. Row groups
+    of a Parquet file that ``pick`` excludes are not read.
 
     Text columns named in ``encoded`` remain dictionary-encoded if the file stores them so. Columns
     of a Parquet file are decoded in threads if ``in_threads``. ``instants`` is the rule for

@@ -286,8 +286,9 @@ class _OpenFile:
 
     @contextmanager
     def _leaving_on_failure(self) -> Iterator[None]:
-        """If the block raises, close the storage's stream with that error: the stream may raise a
-        clearer error.
+        """Close the storage's stream if the block raises, and pass the error to the stream.
+
+        The stream may then raise a clearer error instead.
         """
         try:
             yield

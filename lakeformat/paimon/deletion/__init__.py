@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes files of a table: finds what refers to a file and what still needs it, then deletes it.
+"""Deletes files of a table that no kept snapshot, tag, branch or changelog needs.
 
 An expiry, and the deletion of a tag or branch, follow these steps, so that a crash at any moment
 damages no snapshot, tag or branch that is kept:
@@ -20,8 +20,8 @@ The creation of a tag, branch or consumer first writes its file, and then calls
 ``refuse_if_expiring``.
 
 ``metadata_of`` (``reachable_files.py``) returns the manifests, lists, index files and statistics of
-a snapshot, and ``metadata_removals`` those to delete. ``add_candidates`` adds the data or changelog
-files of manifests to the candidates.
+a snapshot. ``metadata_removals`` yields the removals of those files that need not be kept.
+``add_candidates`` adds the data or changelog files of manifests to the candidates.
 
 ``Removal`` is one file with its kind, size and the reason for its removal; a dry run prints these.
 """

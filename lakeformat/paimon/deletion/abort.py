@@ -63,7 +63,7 @@ def abort_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> li
 
 
 class FilesElsewhere:
-    """The files named in commit messages that another branch, a tag or a changelog needs.
+    """Checks if another branch, a tag or a changelog needs files of commit messages.
 
     Branches, tags and changelogs are read only once, when the object is created.
     """

@@ -28,9 +28,10 @@ class ChangelogOwnership:
     def needs_files(self, changelog: Snapshot) -> bool:
         """Return True if files of the changelog must be kept.
 
-        A changelog with a changelog list needs its files. A changelog without a list consists of
-        the data files that its commit added, as its delta list names them. But if the table had a
-        changelog producer at that commit and has one now, a changelog without a list is empty.
+        A changelog with a changelog list needs the files of the list. A changelog without a list
+        needs the data files that its commit added; the delta list names them. There is one
+        exception: a changelog without a list needs no files if both the schema of its commit and
+        the newest schema set a changelog producer.
         """
         if changelog.changelog_manifest_list is not None:
             return True

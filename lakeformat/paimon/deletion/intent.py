@@ -50,8 +50,8 @@ class Intent:
     def is_over(self, deleted: Sequence[Snapshot]) -> bool:
         """Return True if the last snapshot of the intent is deleted.
 
-        ``deleted`` has the deleted snapshots of the intent, oldest first. Only the last one is
-        compared, because a rollback may have restored earlier snapshots of the intent.
+        ``deleted`` has the deleted snapshots of the intent, oldest first. It may lack earlier
+        snapshots of the intent, because a rollback may have restored them.
         """
         return bool(deleted) and deleted[-1] == self.snapshots[-1]
 

@@ -63,7 +63,8 @@ class FilePlaces:
     ) -> Iterator[tuple[str, Removal]]:
         """Yield the key and the removal of every file of each entry.
 
-        Raise InvalidRequestError for an external file that the caller does not allow.
+        Raise InvalidRequestError for an external file whose address breaks a rule in the docstring
+        of ``paimon/file_places.py``.
         """
         sizes = self._sizes(columns)
         external = columns.external_path.present
@@ -80,8 +81,8 @@ class FilePlaces:
     ) -> Iterator[tuple[Storage, str]]:
         """Yield storage and path of the external file in ``row``, then those of its extra files.
 
-        ``keys`` are the keys of these files. Raise InvalidRequestError if the caller does not allow
-        the address.
+        ``keys`` are the keys of these files. Raise InvalidRequestError if the address breaks a rule
+        in the docstring of ``paimon/file_places.py``.
         """
         [entry] = columns.entries(np.array([row]))
         directory = self._directory(entry.partition)

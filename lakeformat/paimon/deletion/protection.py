@@ -30,12 +30,12 @@ from lakeformat.paimon.metadata.tag import read_tags
 __all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
-"""The number of snapshots, counted from the oldest kept one, that a deletion of files checks.
+"""The number of snapshots that a deletion of files checks after the oldest kept snapshot.
 
-One of them may be a rollback, which has added files again that the expiry would delete. If more
-than 100 snapshots expire at once, as many snapshots are checked as expire. The newest snapshot is
-always checked, too. Files that a rollback restored in any other snapshot are protected by the
-rollback's tag.
+A rollback may have created one of them, and so added files again that the expiry would delete. If
+an expiry deletes more than 100 snapshots at once, it checks as many later snapshots as it deletes.
+The newest snapshot is always checked, too. If a rollback restored files in any other snapshot, the
+rollback's tag protects these files.
 """
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
@@ -59,8 +59,9 @@ class Protection:
     needed.
     """
     oldest: Snapshot | None = None
-    """The snapshot of this branch below which only those in ``starts`` are kept; None if no
-    snapshot of this branch is kept.
+    """The snapshot from which on this branch keeps all snapshots; None if it keeps no snapshot.
+
+    Older snapshots that a rollback restored are kept, too; they are in ``starts``.
     """
     later: list[Snapshot] = field(default_factory=list)
     """Later snapshots of this branch, which may have added deleted files again."""
@@ -235,11 +236,11 @@ def find_protection(
     older: Iterable[Snapshot] = (),
     expired_changelogs: Collection[int] = (),
 ) -> Protection:
-    """Find everything that is kept if snapshots below ``oldest``, tags or branches are deleted.
+    """Find everything that a deletion of snapshots, changelogs, tags or branches must keep.
 
-    ``oldest=None`` keeps no snapshot of this branch. ``expiring`` is the number of snapshots that
-    expire at once. ``without_tags`` are the deleted tags of this branch, ``without_branches``
-    the deleted branches.
+    This branch keeps its snapshots from ``oldest`` on; with ``oldest=None`` it keeps no snapshot.
+    ``expiring`` is the number of snapshots or changelogs that expire at once. ``without_tags`` are
+    the deleted tags of this branch, ``without_branches`` the deleted branches.
 
     ``with_oldest_state`` protects all files of the oldest snapshot. Use it if files of a tag or of
     changelogs are deleted, because a commit may have added them again. ``older`` are snapshots

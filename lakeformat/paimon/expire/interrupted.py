@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finishes interrupted expiries: each has left an announcement that names its snapshots."""
+"""Finishes interrupted expiries.
+
+Each has left an intent: a file that names the snapshots or changelogs to delete.
+"""
 
 from __future__ import annotations
 

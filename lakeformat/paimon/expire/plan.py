@@ -56,8 +56,8 @@ class Plan:
     files: list[Removal] = field(default_factory=list)
     """Deleted in step 1: data, changelog and index files."""
     manifests: list[Removal] = field(default_factory=list)
-    """Deleted in step 2: the manifests and index manifests that name the files of step 1, and
-    statistics.
+    """Deleted in step 2: statistics, and the manifests and index manifests that name the files of
+    step 1.
     """
     lists: list[Removal] = field(default_factory=list)
     """Deleted in step 3: the manifest lists that name the manifests."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans an expiry that deletes no file that kept snapshots, tags, branches or changelogs need."""
+"""Plans an expiry; it keeps files that tags, branches, kept snapshots and kept changelogs need."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def plan_protected(
 ) -> Plan:
     """Return the plan to delete ``snapshots``; ``oldest`` is the first kept snapshot after them.
 
-    ``older`` are the kept snapshots before ``oldest``; pass them only to resume an interrupted
-    expiry. Then all files of ``older`` and of ``oldest`` are protected, because a rollback may have
+    To resume an interrupted expiry, pass as ``older`` the existing snapshots before ``oldest``.
+    Then all files of ``older`` and of ``oldest`` are protected, because a rollback may have
     restored files since the interruption.
     """
     protection = find_protection(

@@ -73,7 +73,7 @@ def snapshot_retention(
     older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
-    """Return the limits for snapshots: the arguments, and the table options in place of None.
+    """Return the limits for snapshots; a table option replaces each argument that is None.
 
     Raise InvalidRequestError for a number below 1, or for a minimum above the maximum.
     """
@@ -187,8 +187,9 @@ def select_changelogs(
     """Return how many of the oldest changelogs expire, and the reason why no more expire.
 
     Changelogs that the consumer ``guard`` has not read are kept, and so is the newest changelog.
-    The age of a changelog counts from its own commit. ``ids`` and ``time_of`` are those of
-    ``select_snapshots``, but for changelogs. ``retain_min`` and ``retain_max`` count ids down from
+    The age of a changelog counts from its own commit. ``ids`` are the ids of all changelogs,
+    ascending. ``time_of`` returns the commit time of a changelog in epoch milliseconds, or None if
+    the changelog has expired meanwhile. ``retain_min`` and ``retain_max`` count ids down from
     ``latest_snapshot``, the id of the newest snapshot.
     """
     highest, reason, limited = _bounds(ids, retention, guard, newest=latest_snapshot)

@@ -32,7 +32,7 @@ class FileIndexReport(Report):
     """The indexes that the table options request, such as ``bitmap of kind``."""
     snapshot_ids: tuple[int, ...]
     files: int
-    """The number of data files in the chosen partitions, without files of postponed rows."""
+    """The number of data files in the chosen partitions, without those in ``bucket-postpone``."""
     changed: tuple[FileIndexOutcome, ...]
     index_bytes: int
     reason: str

@@ -35,7 +35,7 @@ __all__ = ["OnFiles", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
 OnFiles: TypeAlias = Callable[[int, int], object]
-"""Called with the number of files to change, and the number of files whose index is built."""
+"""Called with the number of files to change, and the number of files processed so far."""
 
 _GROUP_FILES = 256
 """The number of files in one commit; a conflict repeats the work for at most this many files."""

@@ -212,8 +212,10 @@ def _snapshot_facts(
 def _holders(
     handle: TableHandle, overdue: Overdue, reachable: Reachable | None
 ) -> tuple[Holder, ...]:
-    """Return the tags, branches and the consumer that keep snapshots beyond the retention, at most
-    ten, oldest first.
+    """Return at most ten tags, branches and consumers that keep snapshots beyond the retention.
+
+    They are sorted by the age of the snapshot that each of them keeps, oldest first. At most one is
+    a consumer.
     """
     storage, layout, reader = handle.storage, handle.layout, overdue.reader
     found = [] if reachable is None else [*reachable.holders]
@@ -233,9 +235,10 @@ def _stalled_consumers(
 ) -> tuple[StalledConsumer, ...]:
     """Return the stalled consumers.
 
-    The consumer of a reader is stalled after a week without progress, or after a day if consumers
-    keep many overdue snapshots or changelogs. If ``consumer.expiration-time`` is set, the
-    consumers of readers are left out, because an expiry deletes them.
+    Consumers of streams into the table, and consumers with a damaged file, are stalled after a day
+    without progress. All other consumers belong to readers. These are stalled after a week, or
+    after a day if consumers keep many overdue snapshots or changelogs. If the option
+    ``consumer.expiration-time`` is set, they are left out, because an expiry deletes them.
     """
     options = handle.options
     may_rest = options.consumer_expiration_time_millis is not None

@@ -167,7 +167,7 @@ class StorageFacts(StorageNumbers):
     ``time_travel``.
     """
     branch_bytes: int | None = None
-    """The bytes that only other branches need; 0 in the report of a branch.
+    """In the report of main, the bytes that only other branches need.
 
     None without ``time_travel``.
     """
@@ -176,12 +176,14 @@ class StorageFacts(StorageNumbers):
     lost_files: tuple[str, ...] | None = None
     """The addresses of missing or truncated files that the newest snapshot needs.
 
-    None without ``unknown``, without a snapshot, or if external files cannot be checked.
+    None without ``unknown``, without a snapshot, or if the newest snapshot has data files in an
+    external directory that the caller does not allow.
     """
     lost_changelog_files: tuple[str, ...] | None = None
     """The addresses of missing or truncated changelog files.
 
-    None without ``unknown``, without a snapshot, or if external files cannot be checked.
+    None without ``unknown``, without a snapshot, or if the newest snapshot has data files in an
+    external directory that the caller does not allow.
     """
 
 

@@ -41,7 +41,7 @@ __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 _READERS = 16
 """The number of small files that are read in parallel; object stores answer slowly."""
 _MOST_ENTRIES = 100_000
-"""The number of manifest entries kept in memory, because the next tag often has them, too."""
+"""The limit for manifest entries in memory; they are kept for tags with the same manifests."""
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """The name of a manifest list, and its size in bytes if known."""
@@ -55,7 +55,7 @@ class KeptFor(IntEnum):
     OVERDUE = 0
     """Kept for snapshots and changelogs that an expiry would delete now."""
     BRANCH = 1
-    """Kept for another branch; the report of a branch uses ``RETENTION`` instead."""
+    """Kept for another branch; used in the report of main."""
     RETENTION = 2
     """Kept for tags, consumers, and snapshots and changelogs within their retention."""
     NEWEST = 3
@@ -167,7 +167,8 @@ class _Walk:
         return KeptFor.OVERDUE if is_overdue else self._others
 
     def _tag_kept_for(self, tagged: Snapshot) -> KeptFor:
-        if self._layout.branch == MAIN_BRANCH and tagged.identity in self._found.of_branches:
+        is_of_main = self._is_own and self._layout.branch == MAIN_BRANCH
+        if is_of_main and tagged.identity in self._found.of_branches:
             return KeptFor.BRANCH
         return self._others
 

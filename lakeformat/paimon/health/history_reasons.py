@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reasons about overdue snapshots, changelogs and files, with the commands that delete them."""
+"""Reasons against a healthy verdict: overdue snapshots and changelogs, stalled consumers, branches
+and orphans.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""The limit for bytes that only overdue snapshots and branches keep, as a multiple of the live
-bytes.
+"""A multiple of the live bytes; if old files have more bytes, the health report has a reason.
 
-Above it, the health report has a reason about these bytes. It is not 1, because each full
-compaction leaves the replaced files as history.
+Old files are those that only overdue snapshots and branches keep. If they have no more bytes than
+one target file, there is no reason. The multiple is larger than 1, because each full compaction
+leaves the replaced files as history.
 """
 
 

@@ -59,10 +59,11 @@ def find_lost(
 
 
 def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
-    """Return the positions of the files that ``listed`` lacks, or has with a size below ``sizes``.
+    """Return the positions in ``names`` of files that are missing or too small in ``listed``.
 
-    ``names`` are numbers from ``numbers_of``. If several directories have a file of the same name,
-    the smallest of these files counts.
+    A file is too small if its size in ``listed`` is below its size in ``sizes``. ``names`` are
+    numbers from ``numbers_of``. If several directories have a file of the same name, the smallest
+    of these files counts.
     """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))

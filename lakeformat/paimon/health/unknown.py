@@ -26,7 +26,8 @@ def list_files(handle: TableHandle) -> pa.Table:
     """Return the columns ``number``, ``size``, ``modified`` and ``removable`` of the table's files.
 
     ``number`` stands for the name, see ``numbers_of``. ``removable`` is True for files that an
-    orphan removal may delete: the form of their names is known, and so is their time.
+    orphan removal may delete: their names have a form that writers use, and the storage reports
+    the time of their last change.
 
     Call this before you read the references. In the other order, a file that is committed in
     between would look unreferenced.
@@ -52,8 +53,9 @@ def list_files(handle: TableHandle) -> pa.Table:
 def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
     """Return the number and size of the listed files to which nothing refers.
 
-    The old files among them are also counted separately. ``found`` is a result of ``list_files``.
-    ``references`` has the names of all files that metadata needs; read it after the listing.
+    The ``removable`` files among them that are old enough to delete are also counted separately.
+    ``found`` is the result of ``list_files``. ``references`` has the names of all files that
+    metadata needs; read the references after the listing.
     """
     is_strange = ~references.names.contains(found["number"].to_numpy())
     sizes, modified, removable = (

@@ -147,8 +147,8 @@ def _exchange_global_indexes(
     """Return ``state`` without the global index files ``removed``, and with those in ``added``.
 
     Files are matched by name. Raise CommitConflictError if a file to remove does not exist any
-    more, or if a file to add exists already. Raise it also if a kept and a new index of
-    the same type and field have rows in common or different extra fields.
+    more, or if a file to add exists already. A kept index and a new index of the same type and
+    field are also a conflict if they share rows, or if their extra fields differ.
     """
     left = _without_named(state, removed)
     for old in left:

@@ -47,7 +47,8 @@ def looks_up(options: TableOptions) -> bool:
 def supersedes(options: TableOptions) -> bool:
     """Return True if reads must leave out rows that a row of a lower level already includes.
 
-    Engines that keep one whole row do not need this, because the result is the same.
+    Engines that keep one whole row do not need this: they return the same row with and without
+    the included rows.
     """
     return looks_up(options) and options.merge_engine in ("aggregation", "partial-update")
 
@@ -92,7 +93,7 @@ def current_rows(groups: KeyGroups, levels: Levels) -> CurrentRows:
 def _without_superseded(
     groups: KeyGroups, levels: Levels, places: Positions
 ) -> tuple[KeyGroups, Positions]:
-    """Keep, of the rows of a key above level 0, only the row at the lowest of these levels.
+    """Keep the rows of level 0, and for each key its row at the lowest level above 0.
 
     ``places`` are the positions in ``groups.order`` of all rows above level 0. Return the new
     groups, and the positions in their ``order`` of the kept rows above level 0.

@@ -64,7 +64,8 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
 def read_engine(schema: TableSchema) -> MergeEngine:
     """Return the merge engine for reads.
 
-    The rows must have the column ``_LEVEL`` if ``supersedes(schema.table_options)`` is true.
+    If ``supersedes(schema.table_options)`` is true, the rows that this engine merges must have the
+    column ``_LEVEL``.
     """
     engine = merge_engine(schema)
     return LookedUp(engine) if supersedes(schema.table_options) else engine

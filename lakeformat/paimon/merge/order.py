@@ -34,9 +34,9 @@ class MergeOrder:
     def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
         """Group rows by key, and sort the rows of each key from oldest to newest.
 
-        If rows of a key compare equal, the later one in ``rows`` is newer. ``numbered=False``: the
-        sequence numbers of a key's rows are absent or rise from row to row, so they are not
-        compared.
+        If rows of a key compare equal, the later one in ``rows`` is newer. With ``numbered=False``,
+        sequence numbers are not compared. This is right only if they are absent, or if they rise
+        from row to row within each key.
         """
         words = chain.from_iterable(column_words(rows[key]) for key in self.keys)
         groups = sort_by_words(words, rows.num_rows)
@@ -63,9 +63,10 @@ def _reversed(word: KeyWord, rows: Positions | None) -> Words:
 
 
 def _adds(rows: pa.Table, positions: Positions | None) -> Words:
-    """Return sort keys for rows with equal sequence numbers: retracts first, then adds.
+    """Return sort keys that put retracts before adds.
 
-    Two writers can assign the same number.
+    Two writers can assign the same sequence number to two rows of a key. Then these sort keys
+    decide.
     """
     kinds = rows[VALUE_KIND.name].to_numpy()
     return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)
@@ -74,7 +75,7 @@ def _adds(rows: pa.Table, positions: Positions | None) -> Words:
 def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
     """Return ``groups`` with the rows of each key in sequence order.
 
-    Only the rows of keys that are not in this order yet are sorted.
+    The rows of a key are sorted only if they are not in this order yet.
     """
     order = groups.order
     falls = _falls(groups, words)

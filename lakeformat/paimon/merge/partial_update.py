@@ -131,8 +131,8 @@ class _PartialUpdate:
     def _of_adds(self, columns: Mapping[str, Sequence[str]], others: Positions) -> _Sources:
         """Return, for each unit, the source row of each key.
 
-        The second argument has the keys that are merged row by row. Their source rows in the
-        result are arbitrary: the caller overwrites them.
+        The second argument has the keys that are merged row by row. In the result, the source rows
+        of these keys are arbitrary: the caller overwrites them.
         """
         is_added = self._meets.copy()
         is_added[others] = False

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the source rows of partial updates, for all keys without -U and -D rows at once."""
+"""Finds the source rows of partial updates for all keys at once.
+
+The result is right only for keys without -U and -D rows.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,9 @@ NOWHERE = -1
 """The position of a source row that does not exist; the merged value is then null."""
 _BITS = 8
 _STEPS = 8
-"""The number of newest rows of each key that are checked one by one; older rows are compared all at
-once.
+"""The number of newest rows of each key that are searched one by one for a non-null value.
+
+All older rows are searched at once.
 """
 
 

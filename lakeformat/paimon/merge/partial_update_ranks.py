@@ -175,8 +175,9 @@ class RowByRow:
     def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
         """Return, for each row, the position of the column at which its processing stops.
 
-        A delete that removes its key stops at the first sequence column of the group that removes
-        it. Any other row is processed for all columns, so its position is the number of columns.
+        A delete that removes its key stops at the leftmost sequence column of the groups that cause
+        the removal. Any other row is processed for all columns, so its position is the number of
+        columns.
         """
         places = np.full(len(deletes), len(self._rules.columns))
         for group, (present, late) in zip(self._rules.groups, compared, strict=True):
@@ -205,7 +206,7 @@ class RowByRow:
         """Set the sequence of the group ``number`` in ``slots`` to the sequence of ``rows``.
 
         The columns that the group protects get their values from the rows ``protected``, unless
-        they are aggregated; ``NOWHERE`` stands for null.
+        the columns are aggregated. ``NOWHERE`` in ``protected`` sets them to null.
         """
         self._reached[number][slots] = self._sequences[number].numbers[rows]
         self._sequence_rows[number][slots] = rows

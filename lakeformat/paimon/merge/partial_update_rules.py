@@ -35,9 +35,9 @@ class PartialUpdateRules:
 
     @cached_property
     def group_of(self) -> Mapping[str, int]:
-        """The position in ``groups`` of each column's sequence group, by the name of the column.
+        """The sequence group of each column, as a position in ``groups``, by column name.
 
-        A group has sequence columns, and columns that these protect from older rows.
+        A group has sequence columns and protected columns. Columns without a group are absent.
         """
         return {
             name: number

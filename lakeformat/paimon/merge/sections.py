@@ -27,7 +27,7 @@ Run: TypeAlias = tuple[int, ...]
 """Files whose key ranges do not overlap, in key order, as positions in a list of files."""
 
 Section: TypeAlias = tuple[Run, ...]
-"""The runs of files whose key ranges overlap, directly or through other files of the section.
+"""Files whose key ranges overlap, directly or through other files, divided into runs.
 
 No key of a section is in a file of another section.
 """
@@ -36,8 +36,8 @@ No key of a section is in a file of another section.
 def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -> list[Section]:
     """Divide files into sections with separate key ranges, in key order.
 
-    The runs of a section are in the order of their largest sequence numbers, oldest first. Raise
-    CorruptTableError for a file whose first key is greater than its last key.
+    The runs of a section are sorted by their largest sequence number: the oldest run is first.
+    Raise CorruptTableError for a file whose first key is greater than its last key.
     """
     if not files:
         return []
@@ -55,7 +55,7 @@ def key_sections(files: Sequence[DataFileMeta], key_types: Sequence[DataType]) -
 def overlapping(
     files: Sequence[DataFileMeta], others: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> list[int]:
-    """Return the positions in ``others`` of the files that may share keys with ``files``.
+    """Return the positions, in the second list, of the files that may share keys with ``files``.
 
     The positions are in key order.
     """
@@ -82,9 +82,9 @@ def is_interleaved(runs: Sequence[Sequence[DataFileMeta]]) -> bool:
 def _runs(section: Sequence[int], least: Positions, most: Positions) -> list[list[int]]:
     """Divide the files of a section into as few runs as possible.
 
-    ``least`` and ``most`` have the ranks of the first and last key of each file. Each file is added
-    to the run that ends first. If this run does not end before the file begins, the file begins a
-    new run.
+    ``least`` and ``most`` have the ranks of the first and last key of each file. A file is appended
+    to the run with the smallest last key if this key is smaller than the first key of the file.
+    Otherwise, the file begins a new run.
     """
     runs: list[list[int]] = []
     ends: list[tuple[int, int]] = []
@@ -112,10 +112,10 @@ def _by_age(runs: list[list[int]], files: Sequence[DataFileMeta]) -> Section:
 def _ranks(
     files: Sequence[DataFileMeta], key_types: Sequence[DataType]
 ) -> tuple[Positions, Positions]:
-    """Return the ranks of the first keys and of the last keys of all files, among all of these
-    keys.
+    """Return the rank of the first key of each file, and the rank of the last key of each file.
 
-    Raise CorruptTableError for a file whose first key is greater than its last key.
+    All first and last keys are ranked together, so any two ranks can be compared. Raise
+    CorruptTableError for a file whose first key is greater than its last key.
     """
     framed = [file.min_key for file in files] + [file.max_key for file in files]
     with naming_row(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long-lived changelogs: ``changelog/changelog-<n>``, snapshots of which only the changes are kept.
+"""Long-lived changelogs: ``changelog/changelog-<n>``, each a copy of the expired snapshot <n>.
 
-An expiry writes a changelog when snapshot <n> expires earlier than its changes. Readers use only
-the changelog list of the file, or the delta list if the table has no changelog producer.
+An expiry writes this copy if it deletes the snapshot but keeps its changes. Readers use only the
+changelog list that the copy names, or the delta list if the table has no changelog producer.
 """
 
 from __future__ import annotations

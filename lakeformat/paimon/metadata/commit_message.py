@@ -72,10 +72,11 @@ class CommitMessage:
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     assigned_by: str | None = None
-    """A text by which a commit finds conflicts of dynamic buckets; None without such buckets.
+    """A text by which a commit checks that no key gets into two buckets or two partitions.
 
-    It is a digest of the names of the hash index files that the writer read. If keys may move
-    between partitions, it is the name of the writer.
+    It is a digest of the names of the hash index files that the writer read for the partition. If
+    keys may move between partitions, it is a generated name of the writer: a commit accepts only
+    messages of one writer. It is None if the writer assigned no dynamic buckets.
     """
 
     def written_files(self) -> Iterator[DataFileMeta]:

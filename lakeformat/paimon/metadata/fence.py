@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fences: files ``snapshot/.fence-<unique>``, each with the snapshots that a rollback removed.
 
-Later commits take the numbers of the removed snapshots, so a writer based on a removed snapshot
-would undo the rollback. The fence is written before the snapshots are deleted. If a writer does not
-find its base snapshot right after publishing, it searches the fences for this snapshot.
+A snapshot that a writer built on a removed snapshot would contain the removed changes again. So a
+writer looks for its base snapshot right after publishing. If the base snapshot does not exist, the
+writer searches the fences for it. A fence is written before its snapshots are deleted. It lists the
+identities of the snapshots, because later commits take the numbers again.
 """
 
 from __future__ import annotations
@@ -45,20 +46,21 @@ class Fence:
     removed: frozenset[str]
     """The ``Snapshot.identity`` of each snapshot that the rollback deletes."""
     note: Mapping[str, Any] | None
-    """The data for a retry: the id of the target snapshot, and the report of a finished rollback.
+    """The data for a retry; None in most fences.
 
-    Only a rollback with a commit identity writes notes: one in its first fence, and one with the
-    report in its last fence. The note of any other fence is None.
+    Only a rollback with a commit identity writes notes. The note in its first fence has the id of
+    the target snapshot. When the rollback has finished, it writes a last fence, whose note also has
+    the report.
     """
 
 
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
-    """Write the fence of the rollback ``unique`` before it deletes the snapshots ``removed``.
+    """Write the fence ``unique``, which lists ``removed``; the caller then deletes these snapshots.
 
-    An existing fence of this rollback is replaced. A crash leaves the old or the new content, never
-    a part: a damaged fence would stop every expiry.
+    An existing fence of this name is replaced. A crash leaves the old or the new content, never a
+    part: a damaged fence would stop every expiry.
     """
     path, content = layout.fence(unique), _content(removed)
     if not storage.create(path, content):
@@ -72,7 +74,7 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """Create the fence of the rollback ``unique`` with a note for its retries; return True.
+    """Create the fence ``unique`` with a note for retries of the rollback; return True.
 
     Return False, and change nothing, if this fence exists.
     """
@@ -114,7 +116,7 @@ def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> lis
 
 
 def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
-    """Return the fence of the rollback ``unique``; None if it does not exist.
+    """Return the fence ``unique``; None if it does not exist.
 
     Raise CorruptTableError if the file is damaged.
     """

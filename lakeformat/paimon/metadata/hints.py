@@ -49,8 +49,8 @@ class NumberedFiles:
     def latest_id(self, *, for_commit: bool = False) -> int | None:
         """Return the highest ``<n>`` of the existing files; None if there is no file.
 
-        If the hint is too high, log a warning. With ``for_commit`` it is about the commit that
-        takes the next number.
+        If the hint LATEST is above this number, log a warning with advice. With ``for_commit``, the
+        advice is about the commit that takes the next number.
         """
         hint = self._read_latest_hint()
         if hint is not None:
@@ -67,9 +67,10 @@ class NumberedFiles:
         return newest
 
     def lost(self, known: int) -> str | None:
-        """Return the start of a message if the hint LATEST is above the highest number, else None.
+        """Return a report of a hint LATEST above the highest number; None for any other hint.
 
-        Return None also if no file exists. ``known`` is the number of an existing file, or 0. If
+        The report begins a message, which the caller completes. Return None also if there is no
+        hint or no numbered file. ``known`` is the number of an existing file, or 0. If
         the hint is not above ``known``, the directory is not listed.
         """
         hint = self._read_latest_hint()

@@ -53,8 +53,8 @@ def read_index_heads(
 ) -> list[IndexHead]:
     """Return the index files that the index manifest ``name`` lists, in the order of its list.
 
-    ``known`` are index files of another index manifest: their records are not decoded again. Raise
-    CorruptTableError if the index manifest is missing or damaged.
+    ``known`` are index files of another index manifest: records with the same bytes are not decoded
+    again. Raise CorruptTableError if the index manifest is missing or damaged.
     """
     content, uri = read_manifest_bytes(storage, layout, name)
     heads = decode_record_heads(

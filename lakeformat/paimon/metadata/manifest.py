@@ -66,8 +66,8 @@ _READERS = 4
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
     """Return the ADD entries that no later DELETE cancels.
 
-    Raise CorruptTableError for a second ADD of a file, or for a DELETE without an ADD. The error
-    names the table by ``source``.
+    Raise CorruptTableError for a second ADD of a file, or for a DELETE without an ADD.
+    ``source`` is the name of the table in the error.
     """
     added: dict[tuple[object, ...], ManifestEntry] = {}
     unmatched: list[ManifestEntry] = []

@@ -160,7 +160,8 @@ def _read(
     """Return the entries of a manifest list; raise CorruptTableError if the list is missing or
     damaged.
 
-    A later error about a manifest in the list names the URI of the list, followed by ``whose``.
+    Each entry keeps the URI of the list, for later errors about its manifest. ``whose`` is appended
+    to the URI: a text such as " of snapshot 5", or "".
     """
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
     records = decode_record_file(content, uri, version=FORMAT_VERSION)

@@ -63,8 +63,8 @@ class RecentManifests(Generic[T]):
 def _key(manifest: ManifestMeta) -> Hashable:
     """Return the key of a result: the file name, and the size and counts that each read checks.
 
-    So if another manifest list has wrong values, the manifest is read again and the damage is
-    found.
+    If another manifest list states a wrong size or count for this manifest, the key differs. So the
+    manifest is read again, and the read finds the damage.
     """
     counts = (manifest.num_added_files, manifest.num_deleted_files)
     return manifest.file_name, manifest.file_size, *counts

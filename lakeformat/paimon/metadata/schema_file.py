@@ -255,9 +255,10 @@ def _require_same_table(
 ) -> None:
     """Raise CommitConflictError if the table was renamed or dropped meanwhile.
 
-    Before that, delete the schema file of ``published``. ``first`` is the expected content of the
-    first schema file; any other content means that this is not the same table. The check follows
-    the creation of the file, because no storage can create a file only if another is unchanged.
+    In this case, the schema file of ``published`` is deleted before the error is raised. ``first``
+    is the expected content of the first schema file; any other content means that this is not the
+    same table. The check follows the creation of the new file: no storage can create a file only on
+    the condition that another file is unchanged.
     """
     path = layout.schema(published.id)
     try:

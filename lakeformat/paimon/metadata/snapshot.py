@@ -27,9 +27,9 @@ __all__ = [
 
 CURRENT_VERSION = 3
 READ_SNAPSHOT = "lake.read-snapshot"
-"""The property with the number of the snapshot from which a batch was computed.
+"""A property of snapshots: the number of the snapshot that a job read to compute its commit.
 
-Only writes with ``conflict="transaction-order"`` set it.
+Only commits with ``conflict="transaction-order"`` set this property.
 """
 
 

@@ -65,7 +65,8 @@ def latest_snapshot_id(
 ) -> int | None:
     """Return the number of the newest snapshot; None for a table without commits.
 
-    ``for_commit`` is that of ``NumberedFiles.latest_id``.
+    ``for_commit`` selects the warning about a hint that is too high; see
+    ``NumberedFiles.latest_id``.
     """
     return numbered_snapshots(storage, layout).latest_id(for_commit=for_commit)
 

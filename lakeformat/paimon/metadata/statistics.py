@@ -2,8 +2,8 @@
 """Statistics files: ``statistics/stat-<uuid>-<n>``, the result of ANALYZE.
 
 A snapshot names its statistics file. Later snapshots name the same file until the schema changes or
-the table is analyzed again. So a reader compares ``snapshot_id`` with the newest snapshot before it
-trusts the counts.
+the table is analyzed again. So a reader must compare ``snapshot_id`` with the newest snapshot
+before it trusts the counts.
 """
 
 from __future__ import annotations

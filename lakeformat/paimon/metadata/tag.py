@@ -48,7 +48,7 @@ _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A named snapshot; ``create_time`` and ``time_retained`` are set only if the tag expires."""
+    """A named snapshot; a tag without ``create_time`` or ``time_retained`` never expires."""
 
     name: str
     snapshot: Snapshot

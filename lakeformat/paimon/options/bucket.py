@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of buckets: their number, their size, and the dynamic assignment of keys.
 
-Declared like all options of a table, and read as part of ``TableOptions``.
+``TableOptions`` inherits these options.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of commits, of their manifests, and of the Iceberg metadata that follows commits.
 
-Declared like all options of a table, and read as part of ``TableOptions``.
+``TableOptions`` inherits these options.
 """
 
 from __future__ import annotations

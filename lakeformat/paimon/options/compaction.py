@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that decide when files are compacted, and which files.
 
-Declared like all options of a table, and read as part of ``TableOptions``.
+``TableOptions`` inherits these options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lakeformat.paimon.options.option import Group, Option
 __all__ = ["CompactionOptions"]
 
 _MOST_LEVELS = 1_000_000
-"""The largest number of levels in this library, equal to the largest compaction trigger."""
+"""The largest number of levels in this library; also the largest allowed compaction trigger."""
 _LEVELS: Kind[int | None] = Kind(
     f"{whole_number(1, _MOST_LEVELS).name}, or empty",
     lambda text: whole_number(1, _MOST_LEVELS).parse(text) if text else None,

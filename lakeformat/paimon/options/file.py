@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of data and changelog files: format, names, directories and statistics.
 
-Declared like all options of a table, and read as part of ``TableOptions``.
+``TableOptions`` inherits these options.
 """
 
 from __future__ import annotations

@@ -24,10 +24,14 @@ class Operation(StrEnum):
     COMPACT = "compact"
     """Rewrite data files or their indexes, and commit them."""
     COMMIT = "commit"
-    """Publish a snapshot without writing rows: drop partitions, roll back, analyze, merge
-    manifests.
+    """Publish a snapshot without writing rows: drop partitions, roll back with ``as_latest``,
+    analyze, merge manifests.
     """
     EXPIRE = "expire"
-    """Delete old snapshots with the files that only they need, or newer snapshots in a rollback."""
+    """Delete old snapshots with the files that only they need.
+
+    A rollback without ``as_latest`` is also this operation: it deletes the snapshots that are newer
+    than its target.
+    """
     TAG = "tag"
     """Create, rename or delete tags."""

@@ -61,7 +61,10 @@ class OptionTexts(Protocol):
 
 
 class Option(Declaration[T]):
-    """An option, declared as a class attribute; the attribute of an instance is the typed value."""
+    """An option, declared as an attribute of a class such as ``TableOptions``.
+
+    On an instance of that class, the attribute is the typed value of the option.
+    """
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of row ids, of deletion vectors, and of schema changes.
 
-Declared like all options of a table, and read as part of ``TableOptions``.
+``TableOptions`` inherits these options.
 """
 
 from __future__ import annotations

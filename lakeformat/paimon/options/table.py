@@ -103,7 +103,7 @@ class TableOptions(DeclaredOptions):
 
     @property
     def looks_up(self) -> bool:
-        """True if compactions of a primary-key table look up the older rows of each new row."""
+        """True if compactions of a primary-key table look up older rows with a new row's key."""
         return (
             self.changelog_producer == "lookup"
             or self.merge_engine == "first-row"
@@ -223,7 +223,8 @@ class TableOptions(DeclaredOptions):
     def unknown(self) -> list[str]:
         """Return the keys that this library does not know, sorted.
 
-        The keys for the REST catalog of a published table are known: a publication reads them.
+        Keys that begin with ``metadata.iceberg.rest.`` count as known: the publication of the table
+        in an Iceberg REST catalog reads them.
         """
         return sorted(
             key

@@ -45,12 +45,12 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """Return two file times of the storage in epoch milliseconds: of a new file, and of
-    ``snapshot``.
+    """Return the current time of the storage's clock and the file time of ``snapshot``.
 
-    The first is None if ``may_write`` is False, and the second if ``snapshot`` is None. Both are
-    None if the storage keeps no times. The new file has the name of a temporary file, so readers
-    ignore it.
+    Both are in epoch milliseconds, and None if the storage keeps no times. The current time is the
+    file time of a new, empty file, which is deleted at once; readers ignore it as a temporary file.
+    If ``may_write`` is False, no file is written, and the current time is None. If ``snapshot`` is
+    None, its file time is None.
     """
     storage, directory = handle.storage, handle.layout.snapshot_directory
     probe = temporary_sibling(f"{directory}/clock", handle.environment.new_id())

@@ -28,7 +28,8 @@ _BYTES_OF_A_FILE = 16 << 10
 _BYTES_OF_A_REQUEST = 16 << 20
 """The work to list an empty directory, as the number of bytes that a task reads in the same time.
 
-This number limits the directories per task.
+An executor may limit the work in one task; then this number also limits how many directories are
+in the task.
 """
 
 
@@ -94,8 +95,9 @@ class TableDirectories:
     def _buckets(
         self, tree: _Tree, root: str, files_in: Mapping[str, int]
     ) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield each bucket directory of ``root`` with its files; if there are many, the executor
-        lists them.
+        """Yield each bucket directory of ``root`` with its files.
+
+        If an executor was given and there are many directories, its tasks list them.
         """
         branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
         if not self.readers.are_elsewhere(len(branches)):
@@ -132,8 +134,9 @@ class _Tree:
         return list(self.buckets(branch))
 
     def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
-        """Yield each bucket directory below ``branches`` with its files, depth first to limit
-        memory.
+        """Yield each bucket directory in the directory trees ``branches`` with its files.
+
+        The search is depth first, to limit memory.
         """
         waiting = [*branches]
         while waiting:
@@ -150,8 +153,9 @@ class _Tree:
                     waiting += self._below(found, depth)
 
     def branches(self, root: str) -> list[_Depth]:
-        """Return disjoint subdirectories of ``root``, one per task; together they have all
-        buckets.
+        """Return disjoint directory trees in ``root``, which together have all buckets.
+
+        Each is one unit of work; an executor may give several units to one task.
         """
         level = [(root, 0)]
         while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):

@@ -21,10 +21,11 @@ __all__ = ["HashedNames", "ManifestNames", "ReadNames", "encoded", "last_part"]
 
 @dataclass(frozen=True, slots=True)
 class ManifestNames:
-    """The names in one manifest: of data files, then of extra files, then the last parts of
-    external paths.
+    """The file names in one manifest.
 
-    Names are bytes, because the hashes of ``NameSet`` are valid only in one process.
+    ``names`` has the names of data files, then the names of extra files, then the last parts of
+    external paths. The names are not hashed yet: another process may read the manifest, and its
+    hashes would not be valid in this process.
     """
 
     names: list[bytes]
@@ -34,7 +35,7 @@ class ManifestNames:
     """The number of entries per partition (a framed binary row); empty if they were not counted."""
 
     def hashed(self) -> HashedNames:
-        """Return the names as a ``NameSet`` of this process stores them."""
+        """Return the names as hashes, which are valid only in this process."""
         return HashedNames(numbers_of(self.names), self.is_delete)
 
 

@@ -29,9 +29,10 @@ class Readers:
     executor: Executor | None = None
 
     def are_elsewhere(self, things: int) -> bool:
-        """Return True if the executor reads a list of ``things`` items.
+        """Return True if the executor, not the threads, reads a list of this length (``things``).
 
-        Return False without an executor, and for fewer than 16 items: tasks start slowly.
+        Return False without an executor. Return False, too, for fewer than 16 items: threads read
+        so few items faster than a cluster starts tasks.
         """
         return self.executor is not None and things >= _WORTH_SENDING
 

@@ -38,7 +38,9 @@ _LOOKS = 20
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
 _MOST_ENTRIES = 1 << 22
-"""The approximate limit of manifest entries in memory; the name of each takes 9 bytes."""
+"""The approximate limit of manifest entries in memory. Each takes 9 bytes: a hash of the file name
+and a flag.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class _BranchReferences:
     """The metadata files of one branch that refer to other files.
 
     Snapshots and changelogs are given by number, tags by name and time of the last change, and
-    staged results by name.
+    staged results by name. A staged result stores messages until another job commits them.
     """
 
     snapshots: frozenset[int] = frozenset()
@@ -336,7 +338,8 @@ class _Branch:
     def _add_unread(self, lists: _Lists) -> None:
         """Add every file that a manifest in ``lists`` adds, unless the manifest was read before.
 
-        Some of these files were deleted later: this may keep too many files, never too few.
+        Files that a later entry deletes are added, too. So a removal of orphans may keep too many
+        files, never too few.
         """
         self._add_added(
             [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]

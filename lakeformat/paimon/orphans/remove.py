@@ -97,11 +97,13 @@ def remove_orphans(
 
     An ``executor`` reads manifests and lists directories; this process decides and deletes. Unless
     ``options`` set ``older_than`` or ``running_since``, files written since one day before the
-    newest commit are kept. With ``commit_comes_first``, a dry run takes the current time as the
-    time of the newest commit. If the removal is interrupted, the next run deletes the remaining
-    orphans. Raise InvalidRequestError for an age limit that is too recent. Raise it also if
-    ``max_share`` forbids the removal, or if there are orphans and the newest snapshots may be
-    lost; a dry run reports this instead.
+    newest commit are kept. Pass ``commit_comes_first=True`` to a dry run if the real removal would
+    follow a new commit: the dry run then takes the current time as the time of the newest commit.
+    If the removal is interrupted, the next run deletes the remaining orphans.
+
+    Raise InvalidRequestError for an age limit that is too recent, even in a dry run. Refuse the
+    removal if ``max_share`` forbids it, or if there are orphans and the newest snapshots may be
+    lost. A refused removal raises InvalidRequestError; a dry run only reports the reason.
     """
     require_same_table(handle)
     if not dry_run:

@@ -134,7 +134,7 @@ def scan_table(
 
 
 def scan_observed(scan: OrphanScan, observed: ObservedFiles, floor_millis: int) -> None:
-    """Add the unneeded files of Iceberg metadata to ``scan``, if older than ``floor_millis``."""
+    """Add the unneeded Iceberg metadata files that are older than ``floor_millis`` to ``scan``."""
     storage, directory = observed.storage, observed.directory
     files = [info for info in storage.list(directory) if not info.is_directory]
     listing = DirectoryListing(Area.OBSERVED, storage, directory, files)
@@ -160,7 +160,8 @@ def _kind_of_published(name: str) -> FileClass:
 def _files_in(references: References) -> dict[str, int]:
     """Return the number of manifest entries of each partition directory, by path.
 
-    The result also has the directories above them, with the sums of their entries.
+    The result also has the parent directories. The number of a parent directory is the sum of the
+    numbers of all partition directories below it.
     """
     found: Counter[str] = Counter()
     schema = references.handle.schema

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the sentence about chosen partitions that have no rows, with the names of similar
-partitions.
-"""
+"""Explains that the partitions which a caller chose have no rows, and names existing partitions."""
 
 from __future__ import annotations
 

@@ -116,8 +116,9 @@ class ExpireRequest:
         """Return the local time before which partitions expire.
 
         If ``expiration_time`` is a point in time, return it converted to the local time of this
-        machine. An age is subtracted from the local time, as in Java. So with an age of one day,
-        the partition of today never expires.
+        machine. An age is subtracted from the local time, as in Java. A change to or from summer
+        time does not shift the result: with an age of one day, the partition of today never
+        expires.
         """
         asked = self.expiration_time
         try:

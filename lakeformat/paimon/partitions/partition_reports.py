@@ -42,7 +42,7 @@ class ExpirePartitionsReport(Report):
     expired: tuple[ExpiredPartition, ...]
     """The expired partitions, in the order of their deletion."""
     left: int
-    """The number of expired partitions beyond the limit of one call: repeat the call."""
+    """The number of expired partitions beyond the limit of one call. Call again to delete them."""
     kept: int
     """The number of partitions that are too young to expire."""
     unknown: tuple[tuple[str, str], ...]
@@ -85,7 +85,7 @@ class ExpirePartitionsReport(Report):
 
 
 NO_MATCH = "does not match the time format"
-"""The words in the reason for an unknown age if the time format does not fit."""
+"""The words in a reason by which ``warning`` recognises that the time format does not fit."""
 
 
 _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")

@@ -26,6 +26,7 @@ def visible_buckets(
 ) -> list[tuple[ManifestEntry, ...]]:
     """Return the files that a batch read reads, grouped by partition and bucket.
 
+    Files of postponed rows are left out: a read of these rows calls ``merged_buckets`` instead.
     Groups have the order of their first files; with ``scan.plan-sort-partition`` they are sorted by
     partition value. ``level_zero=True`` includes level-0 files even if batch reads of the table
     skip them. Raise CorruptTableError if a file has a bucket number that is not valid.
@@ -62,9 +63,9 @@ def has_unique_rows(schema: TableSchema) -> bool:
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Return True if a batch read reads the file.
+    """Return True if ``visible_buckets`` returns the file.
 
-    Files of postponed rows are never read. If ``level_zero`` is True, level-0 files are read even
+    Files of postponed rows are left out. If ``level_zero`` is True, level-0 files are returned even
     if batch reads of the table skip them. Raise CorruptTableError if the bucket number is not
     valid.
     """

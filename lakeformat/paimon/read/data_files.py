@@ -175,8 +175,9 @@ class DataFiles:
             yield batch
 
     def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
-        """Return a function that picks row groups; None if all groups are read and no report counts
-        them.
+        """Return a function that picks the row groups to read and updates the scan report.
+
+        Return None if there are neither conditions nor a scan report: then all groups are read.
         """
         if self._report is None and not conditions:
             return None

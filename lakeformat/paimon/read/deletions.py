@@ -162,9 +162,9 @@ def find_vector_files(
 ) -> dict[Place, list[IndexHead]]:
     """Return the deletion-vector files of a snapshot by partition and bucket.
 
-    Their lists of vectors are not decoded.
+    Call ``entry()`` on an item of the result to get its list of vectors.
 
-    ``known`` is the result for another snapshot: entries that occur in both are decoded only once.
+    ``known`` is the result for another snapshot: entries that it has already are not decoded again.
     """
     if snapshot.index_manifest is None:
         return {}

@@ -187,9 +187,9 @@ def _left_in(
 ) -> tuple[Mask, Mask]:
     """Return two masks of the files ``live`` that may have rows meeting the conditions ``asked``.
 
-    The first mask uses statistics, the second also file indexes. The kept files of a bucket have
-    every version of the wanted rows. So files kept for different branches of an OR can be read
-    together.
+    The first mask uses statistics, the second also file indexes. If a row that may meet the
+    conditions has several versions to merge, the files of all its versions are kept. So the files
+    that are kept for different branches of an OR can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, schemas)
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
@@ -234,8 +234,8 @@ def naming_file(
 ) -> AbstractContextManager[None]:
     """Add the data file and its manifest to a CorruptTableError about a value of an entry.
 
-    ``what`` is the name of the value. ``again`` decodes it for one row of ``columns``, to find the
-    damaged row.
+    ``what`` is the name of the value. To find the damaged row after an error, ``again`` is called
+    with one row of ``columns`` at a time, and decodes the value of this row.
     """
 
     def name(row: int) -> str:

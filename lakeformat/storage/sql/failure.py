@@ -111,9 +111,9 @@ def no_such_catalog(
     shown = sorted(others)
     listed = ", ".join(map(repr, shown[:5])) + (", …" if len(shown) > 5 else "")
     return NotFoundError(
-        f"{database} has no catalog {name!r}; it has {listed}. The option {option} chooses one "
-        f"(`lake --catalog-option {option}={shown[0]}`); create_database('shop') starts the "
-        f"catalog {name!r}{closest(name, others)}"
+        f"{database} has no catalog {name!r}; it has {listed}{closest(name, others) or '.'} To "
+        f"choose one, set the option {option} (`lake --catalog-option {option}={shown[0]}`). To "
+        f"create the catalog {name!r}, call create_database('shop')"
     )
 
 

@@ -208,8 +208,9 @@ class LeasedRow:
         with self._guard:
             self._tokens = []
             self._loss = LockUnavailableError(
-                f"{self} is kept until it expires, at most {self._settings.lease_seconds} s, "
-                "because a write under it got no answer and may still arrive. Retry afterwards"
+                f"{self} is kept until it expires, in at most {self._settings.lease_seconds} s: "
+                "the storage did not confirm a write that the lock protects, and that write could "
+                "still replace a later one. Retry after the lock has expired"
             )
         logger.warning("%s", self._loss)
 

@@ -39,11 +39,11 @@ class HealthSummary(Report):
         if self.reasons:
             return (
                 f"the verdict {self.verdict} limits the score to {self.score}; the parts of the "
-                f"score would give {self.score_parts.total}"
+                f"score add up to {self.score_parts.total}"
             )
         return (
-            f"a table without a reason to act has at least the score {self.score}; the parts of "
-            f"the score would give {self.score_parts.total}"
+            f"a table without a reason to act has a score of at least {self.score}; the parts of "
+            f"the score add up to {self.score_parts.total}"
         )
 
     @property

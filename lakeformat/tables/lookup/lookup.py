@@ -243,7 +243,10 @@ class Lookup:
         names = keys.schema.names
         for name in self._keys:
             if names.count(name) != 1:
-                has = f"has the columns {', '.join(map(repr, names)) or 'none'}: name one {name!r}"
+                has = (
+                    f"has the columns {', '.join(map(repr, names)) or 'none'}: add the column, or "
+                    f"rename one to {name!r}"
+                )
                 if name in names:
                     has = "has several columns of this name: keep one of them"
                 raise InvalidRequestError(

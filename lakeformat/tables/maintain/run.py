@@ -109,7 +109,7 @@ def of_compaction(report: CompactSummary, idle: str) -> StepReport:
         outcome=StepOutcome.DONE,
         reason=(
             f"compacted {counted(report.files_in, 'file')} of {size(report.bytes_in)} into "
-            f"{report.files_out:,} of {size(report.bytes_out)}"
+            f"{counted(report.files_out, 'file')} of {size(report.bytes_out)}"
         ),
         report=report,
         files_in=report.files_in,

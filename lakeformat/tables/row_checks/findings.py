@@ -66,7 +66,7 @@ class Findings:
             name,
             not bad_rows,
             f"{counted(bad_rows, 'row')} with values that another row has, too",
-            "remove the repeated rows from the source, and write its rows again",
+            "remove the repeated rows from the source, and write the rows of the source again",
             columns=columns,
             bad_rows=bad_rows,
             examples=examples,

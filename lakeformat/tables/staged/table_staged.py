@@ -279,7 +279,7 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         if name is None or not (is_ours or self._is_at(address, name)):
             raise InvalidRequestError(
                 f"{address!r} is not a staged result of {self._table}: pass the address that "
-                "its job returned, and open the table that it was staged for"
+                "the staging job returned, and open the table for which that job staged rows"
             )
         return name
 

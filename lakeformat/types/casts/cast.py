@@ -18,8 +18,8 @@ T = TypeName
 _BYTES = (T.BINARY, T.VARBINARY)
 _FLOATS = (T.FLOAT, T.DOUBLE)
 _REACH_OF_NANOSECONDS = (
-    "a timestamp with more than six digits is held in 64 bits of nanoseconds, which range "
-    "from 1677-09-21 to 2262-04-11; give the column at most six digits"
+    "this library holds timestamps of a precision above 6 as nanoseconds in 64 bits, which reach "
+    "only from 1677-09-21 to 2262-04-11; give the column a precision of at most 6"
 )
 """The reason for refusing a timestamp out of range. Java has a larger range, because it stores
 milliseconds and nanoseconds separately.

@@ -91,7 +91,7 @@ def test_a_corrected_file_replaces_the_rows_of_the_first_run(source, orders, con
 
     assert ids(orders()) == [1, 3, 9]
     assert (done["snapshot_id"], done["replayed"]) == (3, False)
-    assert any("in place of snapshot 1" in each for each in log())
+    assert any("replaces the rows of snapshot 1" in each for each in log())
 
 
 def test_a_dry_run_writes_no_record(source, orders, context, warehouse):

@@ -373,8 +373,8 @@ def test_files_of_several_runs_are_corrected_together(land, incoming, caplog):
     land(cleared(day(2)))
     assert land.ids() == [10, 20]
     [warning] = caplog.messages
-    assert "has ingested, and which has changed since" in warning
-    assert "2.csv, which run " in warning
+    assert "has ingested this file, which has changed since" in warning
+    assert "2.csv: run " in warning
     assert land(day(3))["skipped"]
 
 

@@ -385,6 +385,6 @@ def test_what_hangs_takes_few_threads_and_holds_up_nobody(ask, warehouse, stuck)
 
     assert others.status_code == 200
     assert one_more.status_code == 503
-    assert f"{bounded.AT_ONCE} pages, the limit, are waiting" in words(one_more)
+    assert f"{bounded.AT_ONCE} other pages are reading tables" in words(one_more)
     assert {each.status_code for each in answers} == {500}  # it is not a table they were given
     assert bounded._free._value == bounded.AT_ONCE

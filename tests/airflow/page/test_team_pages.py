@@ -122,7 +122,7 @@ def test_a_connection_of_a_team_outside_of_the_database_is_left_out_and_the_page
 
     assert "only if it is in Airflow's database" in start
     assert answer.status_code == 404
-    assert "open a connection of a team only if it is listed there" in words(answer)
+    assert "a connection of a team only if the connection is in that list" in words(answer)
 
 
 def connection_in_text(place):

@@ -550,7 +550,7 @@ def test_a_supervisor_that_is_killed_fails_the_task(held, tmp_path):
     wait_for((tmp_path / "here").exists)
     os.kill(trigger.pid, signal.SIGKILL)
 
-    with pytest.raises(AirflowException, match="together with its supervisor"):
+    with pytest.raises(AirflowException, match="with the process that supervised it"):
         task.execute_complete(context, event_of(trigger))
 
 

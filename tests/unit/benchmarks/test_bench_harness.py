@@ -99,7 +99,7 @@ def test_the_report_holds_the_ratios_the_verdict_and_the_command_that_makes_it_a
 
 
 def test_a_question_cannot_set_a_target_for_a_candidate_it_does_not_have():
-    with pytest.raises(ValueError, match="not among the candidates: ours"):
+    with pytest.raises(ValueError, match="controls name unknown candidates: ours"):
         sums(plain=5)
 
 

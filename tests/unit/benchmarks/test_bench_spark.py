@@ -98,7 +98,7 @@ def test_a_report_says_scale_rounds_load_command_and_who_missed_a_target():
     assert "1,000 rows, 2 rounds" in page
     assert "load was 3.0 (1.0–9.0)" in page
     assert "python -m benchmarks.spark_speed --rows 1000 --rounds 2 merge" in page
-    assert "at 0.50 of *floor* by CPU time, at 2.00 by wall time" in page
+    assert "0.50 times the speed of *floor* by CPU time, and 2.00 times by wall time" in page
     assert "the target of 0.95 is **missed** by CPU" in page
     assert "all but *floor*, a floor, had given equal answers" in page
 

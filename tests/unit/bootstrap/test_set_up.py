@@ -172,7 +172,10 @@ def test_a_failed_installation_is_one_line_and_repaired_by_the_next_run(machine:
             "error: In `--require-hashes` mode, all requirements must have a hash, but none were",
             "run bin/lock",
         ),
-        ("noise\nerror: something new\nmore noise", "error: something new (all of it is in log)"),
+        (
+            "noise\nerror: something new\nmore noise",
+            "error: something new (the whole output is in log)",
+        ),
         ("  OSError: no README.md\nerror: failed\nsee above", "OSError: no README.md"),
         ("", "the installer printed nothing"),
     ],

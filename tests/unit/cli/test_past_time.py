@@ -64,7 +64,7 @@ def test_every_command_takes_both(catalog, command, said):
     [
         ("7", "a number needs a unit, as in '7 d'"),
         ("1700000000000", "a number needs a unit"),
-        ("1 M", "the unit M can mean minutes or months: write m for minutes, or days as d"),
+        ("1 M", "the unit M can mean minutes or months: write minutes with the unit m"),
         ("yesterday", "must be a time such as '2024-01-31 10:00'"),
         ("2999-01-01", "in the future"),
     ],

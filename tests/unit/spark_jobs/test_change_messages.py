@@ -531,7 +531,7 @@ def test_a_warning_names_the_tables_if_no_message_is_of_the_chosen_one(
     message["source"] = {"db": "shop", "schema": "public", "table": "stock"}
     ingest("debezium", message, messages_of="public.stock")
     assert "'public.stock' (key 'messages_of'), so all were skipped" in caplog.text
-    assert "They are of 'shop.public.stock': write" in caplog.text
+    assert "tables of the messages are 'shop.public.stock': set" in caplog.text
 
     caplog.clear()
     ingest("debezium", message, messages_of="shop.public.stock")

@@ -343,7 +343,7 @@ def test_a_column_that_differs_only_in_case_is_not_added(orders, catalog, land, 
 
     with pytest.raises(lake.InvalidRequestError, match=r"did you mean 'id'\?"):
         land("a.csv")
-    with pytest.raises(lake.InvalidRequestError, match=r"write columns={'id': 'ID'}"):
+    with pytest.raises(lake.InvalidRequestError, match=r"Write columns={'id': 'ID'}"):
         land("a.csv", on_schema_change="add")
     land("a.csv", columns={"id": "ID"})
     assert rows_of(catalog) == [{"id": 1, "amount": Decimal("2.00")}]

@@ -162,7 +162,7 @@ def test_a_missing_relative_path_is_shown_from_its_root(folder, monkeypatch):
     monkeypatch.chdir(folder)
     with pytest.raises(lake.NotFoundError) as refused:
         find_source("incoming/a.csv", None)
-    assert f"{folder}/incoming does not exist, and a relative path begins" in str(refused.value)
+    assert f"{folder}/incoming does not exist (a relative path begins" in str(refused.value)
 
 
 @pytest.mark.parametrize(

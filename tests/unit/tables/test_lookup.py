@@ -333,7 +333,7 @@ def test_wrong_arguments_are_named(tmp_path, given, error):
         ([1], "keys as a pyarrow Table or RecordBatch, got list"),
         (
             pa.table({"id": [1]}),
-            "needs the key column 'dt', but keys has the columns 'id': name one 'dt'",
+            "needs the key column 'dt', but keys has the columns 'id': add the column, or rename",
         ),
         (
             pa.table({"dt": ["x"], "id": ["1"]}),

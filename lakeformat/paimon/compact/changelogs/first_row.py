@@ -28,7 +28,10 @@ __all__ = ["FirstRowMerge"]
 
 @dataclass(frozen=True, slots=True)
 class FirstRowMerge:
-    """Keeps the first row of each key, and drops rows of keys that a higher level has."""
+    """Keeps the first row of each key.
+
+    A row of level 0 is dropped if a file of a higher level already has a row with the same key.
+    """
 
     engine: FirstRow
     output_level: int

@@ -67,7 +67,7 @@ class LookupMerge:
 
 
 def trivial_groups(rows: pa.Table) -> KeyGroups:
-    """Return a group of one row for each of ``rows``, whose keys all differ."""
+    """Return one group for each row; no two of ``rows`` may have the same key."""
     positions = np.arange(rows.num_rows)
     return KeyGroups(positions, positions)
 

@@ -31,12 +31,15 @@ __all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Buckets of a partition whose rows are moved to the same new buckets; it can be pickled."""
+    """Some buckets of a partition, which are rewritten independently of its other buckets.
+
+    A part can be pickled.
+    """
 
     partition: bytes
     splits: tuple[Split, ...]
     classes: int
-    """Each old and new bucket number of the part, modulo this number, is ``remainder``."""
+    """The divisor that leaves ``remainder`` for each old and each new bucket number of the part."""
     remainder: int
 
     @property
@@ -52,10 +55,10 @@ PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
 def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
     """Return the number of parts of a partition that can be rewritten independently.
 
-    ``before`` are the bucket counts of the partition now, ``count`` is the new one. For tables
-    with a primary key, the result is the greatest common divisor of these numbers: divided by it,
-    the old and the new bucket number of a row have the same remainder. For other tables, the result
-    is 1.
+    ``before`` are the current bucket counts of the partition, and ``count`` is the new one. For
+    tables with a primary key, the result is the greatest common divisor of all these counts. The
+    old and the new bucket number of a row leave the same remainder when divided by it. For other
+    tables, the result is 1.
     """
     return gcd(count, *before) if handle.schema.primary_keys else 1
 
@@ -134,7 +137,7 @@ class Rewriting:
     def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
         """Raise CorruptTableError if a row of ``part`` belongs to a new bucket of another part.
 
-        Two parts that write to one bucket would give its rows the same sequence numbers.
+        If two parts wrote to one bucket, both would use the same sequence numbers for their rows.
         """
         for message in messages:
             if message.bucket % part.classes != part.remainder:

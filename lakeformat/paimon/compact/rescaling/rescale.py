@@ -271,7 +271,7 @@ class _UnpublishedPartitions:
 def _parts(units: Sequence[_RescaledPartition], scan: Scan, *, in_one: bool) -> list[Part]:
     """Divide each partition into parts that can be rewritten independently, and return the parts.
 
-    With ``in_one``, each partition is a single part. Otherwise it has the number of parts that
+    With ``in_one``, each partition is a single part. Otherwise it has at most as many parts as
     ``classes_of`` returns.
     """
     splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}

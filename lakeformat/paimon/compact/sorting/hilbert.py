@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexes of rows on a Hilbert curve: neighbours on the curve are neighbours in every column.
 
-This is the transposed form of John Skilling ("Programming the Hilbert curve", 2004), for all rows
-at the same time. First the rotations are undone bit by bit, then the Gray code is applied.
+The algorithm is by John Skilling ("Programming the Hilbert curve", 2004). It is applied to many
+rows at the same time. First the rotations are undone bit by bit, then the Gray code is applied.
 """
 
 from __future__ import annotations

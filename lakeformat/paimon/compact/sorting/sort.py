@@ -45,8 +45,8 @@ def sort_compact(
     executor: str | Executor | None = None,
     on_progress: OnUnit | None = None,
 ) -> CompactReport:
-    """Write all rows of the chosen partitions again, sorted by columns or along a curve through
-    them.
+    """Write all rows of the chosen partitions again, sorted by columns or along a space-filling
+    curve.
 
     ``strategy`` is ``order`` (one column after the other), or ``zorder`` or ``hilbert`` (equal
     weight for all columns). Each bucket is sorted by itself. Files that a writer adds meanwhile are

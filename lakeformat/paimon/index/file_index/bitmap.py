@@ -2,8 +2,8 @@
 """The index ``bitmap``: for each value of a column, the rows that have it.
 
 Version 1 has one list of all values. Version 2 has a list with the first value of each block, then
-the blocks of sorted values. Each value has the offset of its bitmap. A negative offset stands for a
-value with one row, ``-1 - offset``.
+the blocks of sorted values. Each value has the offset of its bitmap. A value in a single row has no
+bitmap; its offset is negative: ``-1 - row``.
 """
 
 from __future__ import annotations
@@ -189,7 +189,10 @@ def _read_whole_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _
 
 
 def _read_block_list(cursor: ByteCursor, data_type: AtomicType, count: int) -> _BlockList:
-    """Read the blocks of ``count`` values; afterwards the cursor is at the bitmaps."""
+    """Read the list of blocks, and skip the blocks; afterwards the cursor is at the bitmaps.
+
+    ``count`` is the number of values in all blocks.
+    """
     first_keys, starts = [], []
     for _ in range(cursor.count("blocks", at_most=count)):
         first_keys.append(read_key(cursor, data_type))
@@ -249,8 +252,9 @@ def _as_int32(numbers: npt.NDArray[np.int64]) -> PackedValues:
 
 
 def _encode_blocks(values: PackedValues, entries: PackedValues, block_size: int) -> list[bytes]:
-    """Return the list of the blocks, then the blocks, as parts of the index.
+    """Return the parts of the index in order: the list of blocks, then each block.
 
+    The list of blocks has the first value and the offset of each block.
     An entry larger than ``block_size`` gets its own block.
     """
     blocks: list[bytes] = []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index ``bloom-filter``: decides that a column does not have a value, or may have it.
+"""The index ``bloom-filter``: can prove that a column does not have a value.
 
+It cannot prove that the column has the value.
 The filter is an int32 with the number of hash functions, then the bits: bit i is in byte i / 8,
 lowest bit first.
 """
@@ -46,7 +47,10 @@ _TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.V
 _FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
 _MOST_BITS = 2**31 - 8
 _MOST_HASH_FUNCTIONS = 1_100
-"""More hash functions than this are damage: even the smallest false-positive rate needs fewer."""
+"""A filter with more hash functions is damaged.
+
+Even the smallest false-positive rate needs fewer.
+"""
 
 
 def encode_bloom_filter(

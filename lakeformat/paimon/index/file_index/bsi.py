@@ -80,6 +80,9 @@ def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
 class BsiIndex:
     """Finds the rows that match a comparison; for TIMESTAMP(7) and finer, the rows that may
     match.
+
+    The index stores such timestamps in microseconds. So each comparison also returns the rows in
+    the same microsecond as the given value.
     """
 
     data_type: AtomicType
@@ -110,11 +113,7 @@ class BsiIndex:
         return self._positive.slices.existing | self._negative.slices.existing
 
     def less_than(self, value: object) -> BitMap:
-        """Return the rows whose value is less than ``value``; none if ``value`` is None.
-
-        For times finer than microseconds, the rows in the microsecond of ``value`` are returned,
-        too.
-        """
+        """Return the rows whose value is less than ``value``; none if ``value`` is None."""
         if is_rounded(self.data_type):
             # Equal microseconds may differ in their nanoseconds.
             return self.at_most(value)
@@ -125,11 +124,7 @@ class BsiIndex:
         return self._below(self._numbers([value]))
 
     def greater_than(self, value: object) -> BitMap:
-        """Return the rows whose value is greater than ``value``; none if ``value`` is None.
-
-        For times finer than microseconds, the rows in the microsecond of ``value`` are returned,
-        too.
-        """
+        """Return the rows whose value is greater than ``value``; none if ``value`` is None."""
         if is_rounded(self.data_type):
             return self.at_least(value)
         return self._above([number + 1 for number in self._numbers([value])])

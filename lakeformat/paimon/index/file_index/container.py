@@ -30,7 +30,7 @@ REBUILD = (
 _MAGIC = 0x00054E4ED01A35AE
 _PREFIX_BYTES = 16
 _EMPTY = -1
-"""The number in place of the start if an index has no body.
+"""The start that is stored for an index without a body.
 
 Such an index proves that the column has only nulls.
 """
@@ -46,10 +46,11 @@ _Places = list[tuple[str, str, int, int]]
 
 
 def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
-    """Return the file index with ``indexes``: the bytes of each, by column name and index type.
+    """Return the bytes of a file index that contains ``indexes``.
 
-    None in place of an index proves that the column has only nulls. Raise InvalidRequestError for
-    more than 2 GiB, or for a column name of more than 65,535 bytes.
+    ``indexes`` has the bytes of each index, by column name and index type. None in place of the
+    bytes proves that the column has only nulls. Raise InvalidRequestError for more than 2 GiB, or
+    for a column name of more than 65,535 bytes.
     """
     names = [
         [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]

@@ -49,7 +49,7 @@ class PackedValues:
         return self.data[self.offsets[start] : self.offsets[end]].tobytes()
 
     def joined(self, *others: PackedValues) -> PackedValues:
-        """Return each value, joined with the values of the given columns at the same index."""
+        """Return each value, followed by the values of the other columns at the same index."""
         parts = (self, *others)
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])

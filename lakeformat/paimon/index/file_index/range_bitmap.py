@@ -41,8 +41,8 @@ FORMAT_VERSION = 1
 _SLICES_WITHOUT_VALUES = 64
 """The number of slices in an index without values.
 
-Java counts the bits of the largest code (the number of a value). Without values this is -1, which
-has 64 bits in Java.
+Java counts the bits of the largest code (the number of a value). Without values, the largest code
+is -1, which has 64 bits in Java.
 """
 _MOST_SLICES = 64
 

@@ -121,9 +121,10 @@ def _keys(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
 
 
 def _turn_floats(numbers: npt.NDArray[np.int64], data_type: AtomicType) -> npt.NDArray[np.int64]:
-    """Convert the bits of floats to keys that sort as the floats do; convert keys back to bits.
+    """Convert the bits of floats to keys that sort as the floats do, or such keys back to bits.
 
-    As integers, the bits of negative floats sort in reverse. Other types are unchanged.
+    Both directions are the same operation. It is needed because, as integers, the bits of negative
+    floats sort in reverse. Numbers of other types are unchanged.
     """
     if data_type.name not in _FLOATS:
         return numbers

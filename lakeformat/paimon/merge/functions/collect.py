@@ -55,7 +55,7 @@ class CollectFunction:
 
 
 def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
-    """Return ``states`` without the elements of the list at the same position in ``values``.
+    """Subtract from each list of ``states`` the list at the same position in ``values``.
 
     With ``every``, an element of ``values`` removes all equal elements; otherwise it removes one.
     """

@@ -46,8 +46,8 @@ class RefusedRow(InvalidRequestError):
 class Accumulator(Protocol):
     """The state of one column for all keys of a merge; every state begins as NULL.
 
-    ``keys`` are numbers of keys, each at most once in a call. ``rows`` are the positions of their
-    rows in the column.
+    The methods take ``keys``, the numbers of distinct keys. ``rows`` has one row for each of these
+    keys, as a position in the column.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:
@@ -103,17 +103,17 @@ class AggregateFunction(Protocol):
         ...
 
     def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
-        """Return one value per key: the aggregation begins with NULL, and adds the rows of the key
-        in merge order.
+        """Return one value per key.
 
-        A key with several rows must have no retract.
+        The aggregation of a key begins with NULL, and adds the rows of the key in merge order. A
+        retract is allowed only as the single row of a key.
         """
         ...
 
 
 @runtime_checkable
 class ReducesChanges(Protocol):
-    """A function that aggregates adds and retracts of all keys at once, without a step per row."""
+    """A function that reduces keys with retracts all at once, without a step per row."""
 
     def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
         """Return one value per key as ``reduce`` does, but subtract the rows in ``retracts``.

@@ -2,9 +2,11 @@
 """``rbm64``: the union of 64-bit Roaring bitmaps in the format of Java's library.
 
 This is not the portable format. It is a radix tree over the high 48 bits of the numbers. Each leaf
-names a container of low 16 bits. Nodes are stored depth first, and all numbers are little-endian:
+has one value of these bits as its key, and the index of a container. The container has the low 16
+bits of all numbers with this key. Nodes are stored depth first. The types int16 to int64 are
+little-endian. The parts of a bitmap have this layout:
 
-    0, or 1 and:  count of keys int64 | nodes | containers
+    bitmap        0 if empty, or: 1 int8 | count of keys int64 | nodes | containers
     node          type int8 | count of children int16 | prefix length int8 | prefix | body
     leaf          type int8 | zero int16 | zero int8 | key 6 bytes, highest first
                   | index of its container int64
@@ -166,8 +168,8 @@ def _node(keys: Sequence[bytes], depth: int, first: int) -> bytes:
 def _body(labels: Sequence[int]) -> tuple[int, bytes]:
     """Return the type and the body of a node whose children have the key bytes ``labels``.
 
-    Bytes are packed into words, highest byte first, and words are written little-endian. So bytes
-    are stored backwards, in groups of four or eight.
+    For at most 48 children, the body is written in words of four or eight bytes, and the bytes of
+    each word are in reverse order. For more children, the body is a set of 256 bits.
     """
     if len(labels) <= 4:
         return _NODE4, bytes(labels).ljust(4, b"\0")[::-1]

@@ -128,8 +128,9 @@ class _Product(NumberState):
             )
 
     def _narrow(self, exact: Numbers) -> Step:
-        """Return ``exact`` with 0 for numbers that do not fit the column's type, and a mask of the
-        numbers that fit.
+        """Return the numbers ``exact`` with a mask of those that fit the column's type.
+
+        Each number that does not fit is replaced by 0.
         """
         fits = self.in_range(exact).fits
         return Step(np.where(fits, exact, 0).astype(self._state.dtype), fits)

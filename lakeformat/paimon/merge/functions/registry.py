@@ -30,7 +30,10 @@ PRIMARY_KEY = "primary-key"
 
 
 def kept_key(column: str) -> AggregateFunction:
-    """Return the function for a primary-key column: all rows of a key have the same value."""
+    """Return the function that keeps the value of a primary-key column.
+
+    The value is the same in all rows of a key.
+    """
     return PositionFunction(PRIMARY_KEY, column)
 
 

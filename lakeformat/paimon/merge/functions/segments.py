@@ -72,7 +72,7 @@ def raw_numbers(values: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def of_keys(groups: KeyGroups, keys: Positions) -> KeyGroups:
-    """Return the groups of only ``keys``; ``keys[i]`` becomes key number i."""
+    """Return the groups of ``keys`` alone; the group of ``keys[i]`` gets the key number i."""
     sizes = groups.sizes[keys]
     ends = np.cumsum(sizes)
     starts = ends - sizes

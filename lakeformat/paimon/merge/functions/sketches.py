@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hll_sketch`` and ``theta_sketch``: unions of Apache DataSketches, by their own library."""
+"""The functions ``hll_sketch`` and ``theta_sketch``: unite sketches with Apache DataSketches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of manifests: numbers, byte strings that are not copied, and lists of both."""
+"""Columns of manifests: numbers, byte strings, and lists of numbers or of byte strings.
+
+Byte strings are stored as positions and sizes in a shared buffer.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
 _FEW = 32
 """Up to this number of values, copying each value is faster than Arrow views."""
 _LARGEST_VIEWED = (1 << 31) - 1
-"""The largest position in a buffer that an Arrow view can store, as a signed 32-bit number."""
+"""The largest position in a buffer: an Arrow view stores it as a signed 32-bit number."""
 _INLINE_VIEW_SIZE = 12
 """Arrow stores values up to this size in the view itself."""
 
@@ -153,8 +156,8 @@ class BytesColumn:
     def _views(self, view_type: pa.DataType) -> pa.Array:
         """Return the values as Arrow views, which refer to the shared buffer without a copy.
 
-        A view has the size, the first bytes, the buffer and the position of a value, or all bytes
-        of a short value.
+        The view of a short value has its size and all its bytes. The view of a longer value has its
+        size, its first bytes, its buffer and its position in this buffer.
         """
         rows = len(self)
         views = np.zeros((rows, 4), np.uint32)
@@ -210,7 +213,7 @@ class ListColumn:
         return self._tuples(as_text=True)
 
     def item_rows(self) -> Positions:
-        """Return the positions in ``items`` of the items of all lists, one list after the other."""
+        """Return the positions in ``items`` that belong to the lists, one list after the other."""
         before = np.cumsum(self.counts) - self.counts
         steps = np.arange(int(self.counts.sum()))
         rows: Positions = np.repeat(self.starts - before, self.counts) + steps

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the same field of many Avro records at once, field after field.
 
-A cursor has one position per record. If a position is a wrong guess of a record's start, the values
-read there are meaningless. Then either the record's ``sound`` becomes False, or the record ends at
-a wrong position.
+A cursor has one position per record. The caller guesses where the records start. If a guess is
+wrong, the values read from this position are meaningless. ``sound`` becomes False for some of the
+wrong guesses; the caller must find the other wrong guesses.
 """
 
 from __future__ import annotations

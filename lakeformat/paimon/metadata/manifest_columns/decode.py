@@ -4,8 +4,8 @@
 The start of a record is known only after the record before it has been read. So every position that
 looks like the start of an entry is a candidate, and all candidates are read at once. Then the
 entries of each block must form a chain from the start of the block to its end: each entry starts
-where the entry before it ends. The block's header states the number of its entries. The general
-decoder reads files of any other structure.
+where the entry before it ends. The number of entries in a chain must equal the number in the header
+of the block. The general decoder reads the files that this decoder cannot read.
 """
 
 from __future__ import annotations
@@ -30,11 +30,17 @@ from lakeformat.types.unaligned import at_every_byte
 __all__ = ["decode_columns"]
 
 _GROUP_BYTES = 1 << 20
-"""The number of bytes that are decoded at once: many records that still fit into the CPU cache."""
+"""Blocks are decoded together if their total size in bytes is at most this number.
+
+A group of this size has many records, but still fits into the CPU cache.
+"""
 
 _EMPTY_ROW_SIZE = 12
 _FIRST_LOOK = 9
-"""The number of fields after which most candidates that are not entries have been excluded."""
+"""After this number of fields, the decoder drops the candidates that cannot be entries.
+
+Most of the wrong candidates are found in these fields.
+"""
 
 _VERSION_BYTE = 4  # the number 2 in zig-zag form
 _FIRST_PATHS = ["_VERSION", "_KIND", "_PARTITION"]
@@ -107,7 +113,7 @@ def _chosen(column: Column, rows: Positions) -> Column:
 def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
     """Return the byte positions between ``start`` and ``end`` at which an entry may start.
 
-    The bytes there look like a version, a kind, and a partition large enough for its number of
+    The bytes there look like a version, a kind, and a partition that has room for all of its
     fields.
     """
     found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start

@@ -126,7 +126,7 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
-    """Return the entries of a manifest of any format, decoded one by one by the file's own schema.
+    """Return the entries of a manifest in Avro, ORC or Parquet, decoded one by one.
 
     Raise CorruptTableError if the manifest is damaged.
     """

@@ -27,7 +27,10 @@ class ForeignClass(StrEnum):
 
 
 class Trait(StrEnum):
-    """A property of tables or of the open branch; some options have an effect only with it."""
+    """A property of a table, or of the branch that the caller opened.
+
+    Some options have an effect only on tables or branches with a certain trait.
+    """
 
     KEYED = "primary-key tables"
     MAIN = "operations on the branch main"

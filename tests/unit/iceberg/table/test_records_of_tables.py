@@ -111,7 +111,7 @@ def test_a_batch_of_an_earlier_release_that_may_have_expired_is_refused(tmp_path
     expire(table)
     for number in (4, 5):
         with pytest.raises(
-            InvalidRequestError, match=r"may already be published .*, so nothing was published"
+            InvalidRequestError, match=r"is already published in .*, so nothing was published"
         ):
             write_batch(table, number, 3)
     [old] = tmp_path.rglob("stream-feed")

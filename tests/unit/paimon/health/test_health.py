@@ -405,7 +405,7 @@ def test_a_bad_verdict_never_stands_beside_a_good_score(warehouse):
 
     assert (report.verdict, report.score, report.score_parts.total) == (Verdict.UNHEALTHY, 49, 100)
     assert report.why_they_differ == (
-        "the verdict unhealthy limits the score to 49; the parts of the score would give 100"
+        "the verdict unhealthy limits the score to 49; the parts of the score add up to 100"
     )
     said = health_job.run({"warehouse": str(warehouse.root), "table": report.table})
     assert said["reason"].startswith(f"unhealthy, score {report.score} (the verdict unhealthy")

@@ -274,6 +274,20 @@ def test_a_branch_that_keeps_much_is_named(shop):
     assert (of_branch.reasons, of_branch.storage.branch_bytes) == ((), 0)
 
 
+def test_tags_of_main_do_not_count_as_branches_in_the_report_of_a_branch(shop):
+    orders = shop.orders(**{"target-file-size": "1 b", "snapshot.num-retained.min": "1"})
+    orders.write(pa.table({"id": [1]}))
+    orders.tags.create("start")
+    orders.branches.create("dev", tag="start")
+    orders.write(pa.table({"id": range(1000)}), overwrite={})
+    orders.tags.create("old")
+    orders.write(pa.table({"id": [1]}), overwrite={})
+    shop.ahead = 2 * HOUR
+    orders.expire_snapshots()
+
+    assert shop.catalog.table("shop.orders$branch_dev").health().storage.branch_bytes == 0
+
+
 def test_a_branch_and_overdue_snapshots_that_keep_much_together_are_both_named(shop):
     orders = shop.orders(**{"target-file-size": "1 b", "snapshot.num-retained.min": "1"})
     orders.write(pa.table({"id": range(300)}))

@@ -131,7 +131,7 @@ def test_a_container_of_a_newer_version_is_not_called_damaged():
         with pytest.raises(
             UnsupportedError,
             match=r"index: its file index version is 2, but this library reads up to 1: a newer "
-            "version wrote it; upgrade this library, or set 'file-index.read.enabled' to 'false'",
+            "program wrote it; upgrade this library, or set 'file-index.read.enabled' to 'false'",
         ):
             decode(newer)
 
