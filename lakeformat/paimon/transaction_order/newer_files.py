@@ -72,13 +72,18 @@ NO_FILES = NewerFiles(frozenset(), ())
 
 
 def newer_files(
-    changes: ChangesSince, replaced: PartitionFilter, hidden: Set[str] = frozenset()
+    changes: ChangesSince,
+    replaced: PartitionFilter,
+    hidden: Set[str] = frozenset(),
+    highest: int | None = None,
 ) -> NewerFiles:
     """Return the files that other commits added to the partitions ``replaced``, divided into files
     to keep and files to write again.
 
-    Only files that are still on level 0 may be kept. If some readers skip level 0, only the files
-    named in ``hidden`` may be kept; these readers see the kept rows after a compaction.
+    Only files that are still on level 0 may be kept. If some readers of the table skip level 0,
+    only the files named in ``hidden`` may be kept: those readers see the rows of a kept file only
+    after a compaction. ``highest`` is the highest sequence number of the rows that are already
+    written; None before they are written.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
@@ -102,7 +107,7 @@ def newer_files(
     kept: set[str] = set()
     again = []
     for entries in buckets.values():
-        names = _kept(entries, unmerged)
+        names = _kept(entries, unmerged, highest)
         kept |= names
         if rest := tuple(each for _, each in entries if each.file.file_name not in names):
             again.append(rest)
@@ -114,18 +119,22 @@ def _has_hidden_rows(handle: TableHandle) -> bool:
     return skips_level_zero(handle.schema) or handle.options.publishes_iceberg
 
 
-def _kept(entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str]) -> set[str]:
+def _kept(
+    entries: Sequence[tuple[int, ManifestEntry]], unmerged: Set[str], highest: int | None
+) -> set[str]:
     """Return the names of the newer files of a bucket that the overwrite keeps.
 
     ``entries`` are all newer files of the bucket, each with the number of its commit. If all of
-    them are in ``unmerged``, all are kept. Otherwise, the rows of the other files are written again
-    with sequence number 0. Then the files in ``unmerged`` are kept only if all were committed after
-    the other files, and if all their sequence numbers are above 0. If not, no file is kept.
+    them are in ``unmerged``, all are kept. Otherwise some rows must be written again. Then the
+    files in ``unmerged`` are kept only if these rows are already written, with sequence numbers up
+    to ``highest``, and if all files in ``unmerged`` were committed later and have higher sequence
+    numbers.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]
     if merged and any(
-        number <= max(merged) or not file.min_sequence_number for number, file in kept
+        highest is None or number <= max(merged) or file.min_sequence_number <= highest
+        for number, file in kept
     ):
         return set()
     return {file.file_name for _, file in kept}

@@ -76,6 +76,12 @@ class _Prepared:
             return self.replaced.mask
         return touched_by(self.messages)
 
+    @property
+    def _highest_number(self) -> int:
+        """The highest sequence number in the files."""
+        files = (file for message in self.messages for file in message.new_files)
+        return max((file.max_sequence_number for file in files), default=-1)
+
     def on(self, changes: ChangesSince) -> _Prepared | None:
         """Return the same files for a newer snapshot, or None if they must be written again.
 
@@ -96,7 +102,7 @@ class _Prepared:
             late = frozenset[str]()
             if not self.is_given:
                 late = self.newer.kept.union(*map(file_names, since.added))
-            newer = newer_files(changes, self.replaced, late)
+            newer = newer_files(changes, self.replaced, late, self._highest_number)
             if newer.written_again != self.newer.written_again:
                 return None
         changed = ChangedKeys(since)

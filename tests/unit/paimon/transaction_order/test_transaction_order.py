@@ -261,13 +261,28 @@ def test_a_delete_that_the_stream_commits_just_before_the_batch_wins(monkeypatch
     assert rows_of(rows) == {2: "batch"}
 
 
+def test_a_newer_row_wins_over_an_older_one_that_an_overwrite_of_many_runs_writes_again():
+    """Each time that the overwrite empties its buffer, its sequence numbers rise."""
+    rows = KeyedRows({"write-buffer-size": "64 kb", "write-buffer-spillable": "false"})
+    rows.commit(("+I", 0, "base"))
+    position = rows.table.position()
+    rows.commit(("+I", 1, "old"))
+    rows.table.compact()
+    rows.commit(("+I", 1, "new"))
+    keys = range(1000, 7000)
+    data = pa.table({"k": keys, "v": ["batch"] * len(keys)}).to_reader(1000)
+    rows.table.write(data, overwrite="table", read_snapshot=position, conflict=ORDER)
+    assert rows_of(rows) == {1: "new", **dict.fromkeys(keys, "batch")}
+
+
 def test_files_are_kept_only_if_they_are_newer_than_all_rows_that_are_written_again():
     def entry(name: str, least: int) -> SimpleNamespace:
         file = SimpleNamespace(file_name=name, min_sequence_number=least)
         return SimpleNamespace(file=file)
 
     merged = (2, entry("merged", 5))
-    assert _kept([merged, (3, entry("new", 6))], {"new"}) == {"new"}
-    assert _kept([(1, entry("older", 6)), merged], {"older"}) == set()
-    assert _kept([merged, (3, entry("restarted", 0))], {"restarted"}) == set()
-    assert _kept([(3, entry("alone", 0))], {"alone"}) == {"alone"}
+    assert _kept([merged, (3, entry("new", 6))], {"new"}, 5) == {"new"}
+    assert _kept([merged, (3, entry("new", 6))], {"new"}, None) == set()
+    assert _kept([(1, entry("older", 6)), merged], {"older"}, 0) == set()
+    assert _kept([merged, (3, entry("restarted", 5))], {"restarted"}, 5) == set()
+    assert _kept([(3, entry("alone", 0))], {"alone"}, None) == {"alone"}
