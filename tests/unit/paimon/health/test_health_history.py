@@ -474,7 +474,7 @@ def test_the_command_shows_history(shop):
         "snapshots 30: newest 2 days old, oldest 2 days old; 20 beyond their retention, 18 of them "
         "kept for a consumer kept longest by consumer 'dashboard' with snapshot 3 of"
     ) in shown
-    assert "of 20, history -14 " in shown
+    assert "of 20 for hidden rows, -14 for the history " in shown
     assert "--unknown also counts unreferenced files" in shown
     assert table.health().to_dict()["snapshots"]["holders"][0]["snapshot_id"] == 3
 
