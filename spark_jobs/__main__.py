@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job by its name: ``python -m spark_jobs compact --request …``; also from an archive."""
+"""Runs a job by its name: ``python -m spark_jobs compact --request …``.
+
+``python lake.zip compact --request …`` does the same from the archive of ``lake package``.
+"""
 
 from __future__ import annotations
 

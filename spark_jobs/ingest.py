@@ -104,8 +104,8 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
-    """Mark a ``CommitConflictError`` of a request with ``read_snapshot`` as final, so that the task
-    is not retried: a retry would try to commit the same rows and fail again. With
+    """Mark a ``CommitConflictError`` as final if the request has ``read_snapshot``. The task is then
+    not retried: a retry would try to commit the same rows and fail again. With
     ``conflict='transaction-order'`` the error is not marked.
     """
     from lakeformat import CommitConflictError
@@ -162,8 +162,8 @@ def _identity(catalog: Catalog, name: str) -> str | None:
 
 
 def _ingest_new_files(catalog: Catalog, wanted: IngestRequest, started: Sessions) -> Outcome:
-    """Ingest the files that no earlier run of the task has ingested. Ingest all files if the table
-    replaces repeated rows.
+    """Ingest the files that no earlier run of the task has ingested. If writing the same rows again
+    does not change the rows of the table, ingest all files.
     """
     from spark_jobs.ingestion.row_sources import target_table
     from spark_jobs.ingestion.run_files import RunFiles
@@ -326,8 +326,8 @@ def _require_operations(table: Table, wanted: IngestRequest) -> None:
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
-    """Return the outcome of an earlier attempt with the same commit identity that published the
-    rows or, with ``stage``, staged them; None if there is none.
+    """Return the outcome of an earlier attempt if it used the same commit identity and published
+    the rows or, with ``stage``, staged them; None without such an attempt.
     """
     if wanted.overwrite is not None:
         commit = replace(commit, replaces=None)  # an overwrite removes the old rows by itself

@@ -72,7 +72,10 @@ def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
 
 
 def _require_taken_keys(table: Table, wanted: RemoveOrphansRequest) -> None:
-    """Raise ``UnsupportedError``, before Spark starts, for a key that the table refuses."""
+    """Raise ``UnsupportedError`` for a key of the request that the format of the table refuses.
+
+    This happens before Spark starts.
+    """
     refused = table.refused_arguments.get(JOB.operation, {})
     for advice, argument, is_given in (
         (

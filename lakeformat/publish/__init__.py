@@ -37,8 +37,8 @@ class IcebergPublication:
     def __init__(self, open_targets: Callable[[], Targets] | None = None) -> None:
         """Publish also in the Iceberg catalogs that ``open_targets`` opens.
 
-        These catalogs are named in the options of the tables' own catalog. ``open_targets=None`` is
-        for tables that are opened without a catalog.
+        The options of each table choose these catalogs. ``open_targets=None`` is for tables that
+        are opened without a catalog.
         """
         self._open_targets = open_targets
 

@@ -101,8 +101,10 @@ class DeletedRows:
     def _written(
         self, vectors: Iterable[tuple[str | None, ChangedVector]], changed: dict[str, bytes]
     ) -> Iterator[tuple[DeletedFile, DeletionVector]]:
-        """Yield the deleted rows to write, and collect in ``changed`` the URIs of the data files of
-        all vectors, with their partitions.
+        """Yield each data file that has deleted rows now, with its deletion vector.
+
+        Also add every data file in ``vectors`` to the dict ``changed``: its URI is the key, and its
+        encoded partition is the value. Pairs without a URI are left out.
         """
         partition_of = cache(self.entries.partition_of)
         for address, each in vectors:

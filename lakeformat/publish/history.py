@@ -34,8 +34,9 @@ def kept_history(
     """Return the snapshots to publish, oldest first; the last one is ``head``.
 
     The option ``iceberg.publish-history`` limits the number of snapshots before ``head``. Snapshots
-    with a tag are preferred to newer snapshots without a tag. A snapshot is left out if a
-    rollback removed its schema, or if the newest schema has another setting of deletion vectors.
+    with a tag are preferred to newer snapshots without a tag. An earlier snapshot is left out if a
+    rollback removed its schema. In a primary-key table, it is also left out if its schema and the
+    newest schema have different values of ``deletion-vectors.enabled``.
     """
     limit = handle.options.iceberg_publish_history
     if not limit:

@@ -28,10 +28,10 @@ __all__ = ["names_in", "unneeded_files", "with_kept_snapshots"]
 
 
 def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMetadata:
-    """Return the metadata without expired snapshots, and with the table's tags of published
-    snapshots.
+    """Return the metadata without expired snapshots, and with the tags of the table.
 
-    A snapshot with a tag is kept. If nothing changes, the result is the same object.
+    A snapshot with a tag is kept. A tag is left out if its snapshot is not published. If nothing
+    changes, the result is the same object.
     """
     tags = {tag.name: tag.snapshot for tag in read_tags(handle.storage, handle.layout)}
     ids = {*snapshot_ids(handle.storage, handle.layout)}
@@ -56,15 +56,18 @@ def with_kept_snapshots(metadata: TableMetadata, handle: TableHandle) -> TableMe
 
 
 def names_in(metadata: TableMetadata) -> tuple[object, object]:
-    """Return the snapshot ids and the references: an expiry or a change of tags changes them."""
+    """Return the ids of all snapshots, and all branches and tags.
+
+    The result is different after an expiry or a change of tags.
+    """
     return {each.snapshot_id for each in metadata.snapshots}, dict(metadata.references)
 
 
 def unneeded_files(before: LoadedMetadata, after: TableMetadata) -> list[str]:
     """Return the URIs of manifests, manifest lists and delete files that only ``before`` needs.
 
-    Files of the Paimon table are left out, even if changed metadata names them: the table deletes
-    its files itself.
+    Another program may have changed the metadata, so that it names files of the Paimon table. These
+    files are left out, because the table deletes its files itself.
     """
     kept_ids = {each.snapshot_id for each in after.snapshots}
     expired = [each for each in before.metadata.snapshots if each.snapshot_id not in kept_ids]

@@ -91,9 +91,9 @@ def _mapping(kinds: Sequence[Type]) -> list[dict[str, Any]]:
 def _owner(ids: Sequence[int], alive: Collection[int]) -> int:
     """Return the id of the field to which a name is mapped.
 
-    ``ids`` are all fields that had the name, and ``alive`` the fields of the newest schema. If
-    several fields had the name, return a dropped field, or an id that no field has. Then no reader
-    returns the values of one field in another.
+    ``ids`` are the ids of all fields that had the name. ``alive`` are the ids of the fields in the
+    newest schema. If several fields had the name, return the id of a dropped field, or an id that
+    no field has. Then no reader returns the values of one field in another.
     """
     if len(ids) == 1:
         return ids[0]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds changes of types after which readers of Iceberg read other values than Paimon.
 
-Some types of Paimon are one type in Iceberg, such as ``INT`` and ``SMALLINT``. Paimon converts the
-values in older files to the new type, and cuts or pads them. Readers of Iceberg see no change of
-the type, and return the values unchanged.
+Several types of Paimon, such as ``INT`` and ``SMALLINT``, become the same type in Iceberg. After a
+change between two such types, Paimon converts the values in older files to the new type, and cuts
+or pads them. Readers of Iceberg see no change of the type, and return the values unchanged.
 """
 
 from __future__ import annotations

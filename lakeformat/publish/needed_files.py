@@ -34,7 +34,7 @@ def needed_files(handle: TableHandle) -> ObservedFiles:
 
 
 def _files_of_catalogs(versions: PublishedVersions) -> frozenset[str]:
-    """Return the names of metadata files that a REST service wrote in the same directory.
+    """Return the names of metadata files that a REST service wrote to the metadata directory.
 
     The service itself deletes the files that it no longer needs.
     """

@@ -79,12 +79,12 @@ class NextState:
         return self._with(started, self._changed(started, delta, before), metadata)
 
     def after_expired(self, manifests: pa.Table, before: Snapshot) -> TableMetadata:
-        """Return the metadata of ``base`` with a later snapshot; the snapshots between the two are
-        not published, for example because they have expired.
+        """Return the metadata of ``base`` with a later snapshot that is not the next one.
 
-        The arguments are those of ``after_base``. As after an expiry, the new snapshot has no
-        parent, and time travel to an earlier time finds no snapshot. The new snapshot keeps the
-        manifests and row ids of ``base``.
+        The snapshots between the newest one of ``base`` and the later one are not published, for
+        example because they have expired. So the new snapshot has no parent, and time travel to an
+        earlier time finds no snapshot. The new snapshot keeps the manifests and row ids of
+        ``base``. The arguments are those of ``after_base``.
         """
         metadata = self.base.metadata
         parent = metadata.current_snapshot

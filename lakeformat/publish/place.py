@@ -25,7 +25,7 @@ _CATALOG = "iceberg"
 def versions_of(handle: TableHandle) -> PublishedVersions:
     """Return the published metadata files of a table or branch.
 
-    Raise ``UnsupportedError`` if the options name a directory in a warehouse that cannot be used.
+    Raise ``UnsupportedError`` if the metadata belongs in a warehouse directory that cannot be used.
     """
     table = ExternalRoots((location_of(location_of_table(handle)),))
     if handle.layout.branch != MAIN_BRANCH:

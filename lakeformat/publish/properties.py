@@ -17,8 +17,8 @@ PROPERTIES = {
 }
 """The properties of all published metadata.
 
-The ten newest metadata files are kept, for readers that have opened one of them. Engines of Iceberg
-must not delete files, because the files belong to the Paimon table.
+The ten metadata files before the newest one are kept, for readers that have opened one of them.
+Engines of Iceberg must not delete files, because the files belong to the Paimon table.
 """
 
 

@@ -165,10 +165,11 @@ class _Publication:
     def _base(self, found: Newest, head: Snapshot) -> LoadedMetadata | None:
         """Return the found metadata if later snapshots can be published on it, else None.
 
-        The metadata must be of this table and name only files of its publication. Its newest
-        snapshot must still be in the table; after a rollback, the newest snapshot of the table must
-        be in the metadata. The setting of deletion vectors must be unchanged. If ``head`` is
-        published already, the metadata must have the highest file number, so that readers find it.
+        The metadata must be of this table and name only files of its publication. If the table was
+        rolled back to ``head``, the metadata must have ``head``. Otherwise the table must still
+        have the newest snapshot of the metadata. The setting of deletion vectors must be unchanged.
+        If ``head`` is the newest published snapshot, the metadata must have the highest file
+        number, so that readers find it.
         """
         newest = found.loaded
         if newest is None or newest.metadata.location.rstrip("/") != self._versions.location:

@@ -48,8 +48,9 @@ class DeletedFile:
 
 
 class PublishedDeletes:
-    """Writes the delete files of one snapshot; ``delete_all`` deletes them if it is not
-    published.
+    """Writes the delete files of one snapshot.
+
+    If the snapshot is not published, call ``delete_all`` to delete the files.
     """
 
     def __init__(self, base: LoadedMetadata, environment: Environment) -> None:

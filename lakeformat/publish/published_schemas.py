@@ -39,7 +39,7 @@ class PublishedSchemas:
     """Converts each schema of a table once, for one version of Iceberg's format."""
 
     def __init__(self, handle: TableHandle, version: int) -> None:
-        """Convert the schemas of the table of ``handle``, which has the newest schema."""
+        """Convert the schemas of one table. ``handle`` must have its newest schema."""
         self._handle, self._version = handle, version
         self._found: dict[int, tuple[TableSchema, Schema]] = {}
 

@@ -26,7 +26,7 @@ class PublishReport(Report):
     updated: bool
     """True if the call published changed tags, an expiry or a rollback of the table."""
     catalogs: tuple[str, ...]
-    """The names of the tables in catalogs that this call created or moved to new metadata."""
+    """The names of the catalog entries that this call created or moved to new metadata."""
     metadata_file: str | None
     """The URI of the current Iceberg metadata file; None if the table has no snapshots."""
     reason: str

@@ -41,7 +41,7 @@ class StateChange:
     changed: pa.Array
     """The URIs of data files whose earlier deletes must be removed."""
     partitions: pa.StructArray | None = None
-    """Partitions that include all partitions of the files in ``removed``.
+    """The partitions of the files in ``removed`` and ``changed``; more partitions are allowed.
 
     None means that the files may be in any partition.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the manifests that may name files of some partitions, by their summaries alone."""
+"""Finds the manifests that may name files of some partitions, from the manifest list alone."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def touched_manifests(
 def _may_hold(manifests: pa.Table, place: int, values: pa.Array, kind: PrimitiveType) -> pa.Array:
     """Return a mask of the manifests that may have one of ``values`` in a partition field.
 
-    ``place`` is the position of the field. In these manifests the range of the field overlaps the
-    range of ``values``, or is unknown.
+    ``place`` is the position of the field. A manifest is selected if its range of the field
+    overlaps the range of ``values``, or if its summary of the field is missing. If ``values`` has a
+    null, manifests that may have nulls are selected, too. Floating-point values select all
+    manifests.
     """
     if pa.types.is_floating(values.type):  # NaN is in no range
         return pa.repeat(pa.scalar(True), len(manifests))

@@ -90,9 +90,9 @@ def _changed_in(
 ) -> Iterator[ChangedVector]:
     """Yield the changed vectors of a bucket.
 
-    Unchanged index files are read only if data files were added. A data file has at most one vector
-    in a snapshot. So if a removed index file has a vector for a data file, and no new index file
-    has one, the data file has lost its vector.
+    An unchanged index file is read only if it has the vector of an added data file. A data file has
+    at most one vector in a snapshot. So it has lost its vector if the vector is in a removed index
+    file, and no new index file has a vector for this data file.
     """
     old_files, new_files = before[1].get(place, ()), after[1].get(place, ())
     old_names, new_names = ({each.file_name for each in some} for some in (old_files, new_files))

@@ -119,11 +119,11 @@ class PublishedVersions:
     def look(self) -> Newest:
         """Find the newest published metadata and the number of the next file.
 
-        The files are read from the newest on, until a published one is found. Damaged files and
-        files of other programs are skipped. If there is no published file, the result has the
-        newest file of another program instead. But raise ``InvalidRequestError`` if a file that
-        was read has no snapshots, or a snapshot whose id differs from its sequence number. Raise it
-        also if the file numbers are used up.
+        The files are read from the newest on, until a published one is found. Damaged files are
+        skipped. A file of another program is also skipped if it has snapshots and all their ids
+        equal their sequence numbers; otherwise, raise ``InvalidRequestError``. Raise this error
+        also if the file numbers are used up. If there is no published file, the result has the
+        newest file that was skipped but not damaged.
         """
         listed = self.storage.list(f"{self.root}/{METADATA}")
         files = _numbered(listed)
@@ -143,10 +143,11 @@ class PublishedVersions:
         return Newest(found or first, max(highest + 1, FIRST_NUMBER), sizes)
 
     def next_row_id(self) -> int:
-        """Return the lowest row id that no row has had.
+        """Return the highest ``next-row-id`` of all metadata files: all published rows have lower
+        ids.
 
-        All metadata files are read: if a power cut has restored a deleted file, the newest one may
-        not have the highest ``next-row-id``.
+        The newest metadata file alone is not enough. A power cut may restore a deleted metadata
+        file, and then an older file may have a higher ``next-row-id`` than the newest.
         """
         files = _numbered(self.storage.list(f"{self.root}/{METADATA}"))
         return max((each.metadata.next_row_id or 0 for each in self._intact(files)), default=0)
@@ -178,10 +179,10 @@ class PublishedVersions:
     ) -> None:
         """Write the number of ``current`` to the version hint, unless a newer file exists.
 
-        Then delete the metadata files in the log of ``before``, if given, that are not in the log
-        of ``current``. If the hint cannot be written, only log a warning. With ``must`` raise the
-        error of the storage instead, because the caller then deletes files that readers of an older
-        hint need.
+        If ``before`` is given, then delete the metadata files that are in the log of ``before`` but
+        not in the log of ``current``. If the hint cannot be written, only log a warning. With
+        ``must`` raise the error of the storage instead, because the caller then deletes files that
+        readers of an older hint need.
         """
         number = version_of(current.path)
         assert number is not None
@@ -197,7 +198,8 @@ class PublishedVersions:
     def delete_unlisted(self, current: LoadedMetadata) -> None:
         """Delete the metadata files with lower numbers than all files in the log of ``current``.
 
-        They were kept while a catalog named one of them. A failure is only logged.
+        Call this after all catalogs were pointed to ``current``, because until then a catalog may
+        name one of these files. A failure is only logged.
         """
         log = current.metadata.metadata_log
         listed = [

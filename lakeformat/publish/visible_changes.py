@@ -70,10 +70,10 @@ class VisibleChanges:
         return live.filter(np.isin(together[len(changes) :], together[: len(changes)]))
 
     def _before(self, after: ManifestColumns, changes: ManifestColumns) -> ManifestColumns:
-        """Return the files of some buckets before the commit.
+        """Return the files that the buckets of ``changes`` had before the commit.
 
-        ``after`` has the files of these buckets after the commit. For level 0, the files in
-        ``after`` are returned, because readers do not see this level.
+        ``after`` has the files of these buckets after the commit. On level 0, the result has the
+        same files as ``after``, because readers do not see this level.
         """
         added, removed = changes.filter(~changes.is_delete), changes.filter(changes.is_delete)
         is_new = pc.is_in(self._identities(after), self._identities(added))

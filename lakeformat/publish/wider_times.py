@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the types of new time columns whose files some Iceberg readers refuse.
+"""Gives new timestamp columns 6 digits if they have at most 3.
 
-Files of ``TIMESTAMP(0)`` to ``TIMESTAMP(3)`` hold milliseconds; Iceberg has microseconds. With 6
-digits a column has the same values, and its files hold microseconds.
+Data files store ``TIMESTAMP(0)`` to ``TIMESTAMP(3)`` as milliseconds. Some Iceberg readers refuse
+such files, because timestamps in Iceberg are microseconds. A column with 6 digits can have the same
+values, and data files store it as microseconds.
 """
 
 from __future__ import annotations

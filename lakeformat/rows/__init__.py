@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in memory, of tables of any format: conditions, pruning, sort keys, hashes, temporary
-files.
+"""Works on rows of tables of any format: conditions, pruning, sort keys and hashes.
+
+Rows that do not fit into memory are written to temporary files.
 """

@@ -57,9 +57,9 @@ def bind_assignments(
 ) -> Assignments:
     """Return the assignments of an UPDATE.
 
-    Raise InvalidRequestError, before any row is read, if ``given`` is empty, for an unknown column,
-    or for a value that does not fit its column. ``conform`` returns a function that checks batches
-    of the given columns.
+    Before any row is read, raise InvalidRequestError if ``given`` is empty, names an unknown
+    column, or has a constant that does not fit its column. ``conform`` takes the names of columns,
+    and returns a function that checks batches with these columns.
     """
     by_name = {field.name: field for field in fields}
     asked: object = given

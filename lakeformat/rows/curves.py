@@ -158,7 +158,8 @@ def _of_floats(numbers: npt.NDArray[np.float64]) -> Words:
 def _of_decimals(column: pa.Array) -> Words:
     """Return words that sort like the decimals of a column.
 
-    Decimals of at most 18 digits are sorted exactly, longer ones by about their first 16 digits.
+    If the type has at most 18 digits, the order is exact. If it has more, decimals that differ only
+    after about 16 digits may get equal words.
     """
     halves = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
     low, high = halves[column.offset : column.offset + len(column)].T

@@ -17,7 +17,9 @@ __all__ = ["give_back_too_much", "keep_freed_memory"]
 _KEPT_BYTES = 512 << 20
 """The largest amount of free memory that a process keeps, in bytes. Most Spark tasks free less."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""The options of glibc's ``mallopt`` for the kept memory and the largest piece in it."""
+"""Two options of glibc's ``mallopt``. The first limits how much freed memory is kept; the second
+limits the size of each piece of memory that can be kept.
+"""
 _LARGEST_BYTES = 32 << 20
 """The largest piece of memory, in bytes, that older versions of glibc can keep."""
 

@@ -96,7 +96,8 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
     """Yield one word for each eight bytes of the texts, from the first byte on.
 
-    If a text may equal a longer text in all these words, one more word follows: the size.
+    Texts are padded with zeros. So a text that ends with a zero byte may have the same words as a
+    shorter text. In this case one more word follows: the size of the text in bytes.
     """
     raw, starts, ends = byte_spans(array)
     sizes = ends - starts

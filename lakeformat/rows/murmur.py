@@ -53,7 +53,7 @@ def hash_bytes(array: pa.Array) -> NDArray[np.int32]:
 
 
 def _half(words: Words, at: Positions) -> NDArray[np.uint32]:
-    """Return four bytes of ``words`` from each byte position ``at`` on, as little-endian integers.
+    """Return the four bytes that start at each byte position in ``at``, as little-endian integers.
 
     ``words`` are 64-bit words that contain the bytes without gaps.
     """

@@ -20,9 +20,10 @@ _Lanes = NDArray[np.uint64]
 
 
 def hash_to_long(values: pa.Array, seed: int) -> NDArray[np.int64]:
-    """Return the upper 63 bits of the first half of the hash of each value that is not empty.
+    """Return the hash of each value, reduced to 63 bits; empty values are left out.
 
-    ``values`` is a binary array without nulls. The result is not in the order of ``values``.
+    Of each hash of 128 bits, the result has the upper 63 bits of the first half. ``values`` is a
+    binary array without nulls. The result is not in the order of ``values``.
     """
     lengths = pc.binary_length(values)
     found = [np.empty(0, np.uint64)]

@@ -14,7 +14,7 @@ __all__ = ["paired_rows"]
 def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
     """Return two masks: the rows of each side that are paired with an equal row of the other side.
 
-    If one side has a row twice and the other side has it once, one of the two is paired.
+    If a row occurs twice on one side and once on the other, one of its two copies is not paired.
     """
     both = np.concatenate([left, right])
     paired = np.zeros(len(both), np.bool_)
@@ -35,7 +35,7 @@ def paired_rows(left: Hashes, right: Hashes) -> tuple[Mask, Mask]:
 def _paired_in_runs(rows: Hashes, is_left: Mask) -> Mask:
     """Return a mask of the rows that are paired with an equal row of the other side.
 
-    If a row occurs twice on one side and once on the other, only one of the two is paired.
+    If a row occurs twice on one side and once on the other, one of its two copies is not paired.
     ``is_left`` marks the rows of the left side, which come first in ``rows``.
     """
     order = np.lexsort((rows[:, 1], rows[:, 0]))  # stable, so the left side comes first

@@ -69,7 +69,7 @@ class Alternatives:
     """Groups of conditions; a row must meet all conditions of at least one group."""
 
     branches: tuple[tuple[ColumnTest, ...], ...]
-    """The groups. No group is empty: without comparisons it would match every file."""
+    """The groups. No group is empty, because every row would meet an empty group."""
 
 
 Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
@@ -77,9 +77,10 @@ Conjunction: TypeAlias = "Sequence[ColumnTest | Alternatives]"
 
 
 def conjunctions(conditions: Conjunction) -> Iterator[list[list[ColumnTest]]]:
-    """Yield lists of alternatives; of each list, a matching row must meet at least one alternative.
+    """Yield lists of alternatives; each alternative is a list of comparisons.
 
-    An alternative is a list of comparisons, all of which a row must meet.
+    A row meets an alternative if all its comparisons are true. A row that matches ``conditions``
+    meets at least one alternative of every list.
     """
     plain = [each for each in conditions if isinstance(each, ColumnTest)]
     groups = [each.branches for each in conditions if isinstance(each, Alternatives)]

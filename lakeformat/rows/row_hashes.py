@@ -102,10 +102,10 @@ def _hashed_bytes(column: pa.Array, nulls: npt.NDArray[np.bool_] | None, salt: n
 
 
 def _words_of(words: Words, starts: Positions, sizes: Positions, counts: Positions) -> Words:
-    """Return the bytes of all values as 64-bit words.
+    """Return the bytes of values as 64-bit words; the last word of a value is padded with zeros.
 
-    ``counts`` has the number of words of each value. The last word of a value is padded with
-    zeros.
+    ``words``, ``starts`` and ``sizes`` come from ``spans``. ``counts`` has the number of words of
+    each value.
     """
     before = _WORD_BYTES * _places(counts)
     content = WordReader(words, np.repeat(starts, counts) + before).read(len(before))

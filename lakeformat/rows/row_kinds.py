@@ -78,8 +78,8 @@ class GivenKinds:
     def read(self, given: pa.Array, first_row: int) -> Kinds:
         """Return the kind of each row as a number from 0 to 3.
 
-        Raise InvalidRequestError for a value that is not a row kind. The error counts
-        the rows from ``first_row`` on.
+        Raise InvalidRequestError for a value that is not a row kind. The error shows the number of
+        its row; ``first_row`` is the number of the first row of ``given``.
         """
         where = "kinds" if self._column is None else f"column {self._column!r}"
         return parse_kinds(given, where, first_row)
@@ -131,8 +131,8 @@ def parse_kinds(values: pa.Array, where: str, first_row: int, *, only_names: boo
     """Return the kind of each row as a number from 0 to 3.
 
     ``values`` are names. If ``only_names`` is False, they may also be numbers from 0 to 3. Raise
-    InvalidRequestError for any other value. The error names ``where``. It counts the rows from
-    ``first_row`` on.
+    InvalidRequestError for any other value. In the error, ``where`` is the name of ``values``, and
+    ``first_row`` is the number of the first row.
     """
     forms = _NAMES if only_names else _FORMS
     if pa.types.is_dictionary(values.type):

@@ -68,10 +68,9 @@ class SpillSettings:
 
 @dataclass(frozen=True, slots=True)
 class _SpilledFile:
-    """A temporary file in Arrow format, in which the rows are sorted by place.
+    """A temporary file in Arrow format, in which the rows are grouped by place (see ``Spill``).
 
-    A place is a number that the writer gives, for example to a bucket. ``batches`` has the numbers
-    of the batches with the rows of each place.
+    For each place, ``batches`` has the numbers of the record batches with its rows.
     """
 
     path: Path
@@ -79,9 +78,9 @@ class _SpilledFile:
 
 
 class Spill:
-    """The temporary files of one writer; in each, the rows are sorted by place.
+    """The temporary files of one writer; in each, the rows are grouped by place.
 
-    A place is a number that the writer gives, for example to a bucket.
+    A place is a number that the writer gives to a group of rows, such as the rows of one bucket.
     """
 
     def __init__(self, options: SpillOptions) -> None:
@@ -109,7 +108,7 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write rows, given as pairs of a place number and its rows, to a new file.
+        """Write rows, given as pairs of a place (see ``Spill``) and its rows, to a new file.
 
         The pairs of one place must follow each other. Raise UnavailableError if the disk cannot
         store the rows.
@@ -129,7 +128,7 @@ class Spill:
         self._files.append(_SpilledFile(path, batches))
 
     def places(self) -> list[int]:
-        """Return the numbers of all places (see ``Spill``) that have rows, ascending."""
+        """Return all places (see ``Spill``) that have rows, in ascending order."""
         return sorted({place for file in self._files for place in file.batches})
 
     @contextmanager

@@ -16,10 +16,7 @@ _MOST_SHORT = np.iinfo(np.int32).max
 
 
 def take_rows(rows: pa.Table, positions: Positions) -> pa.Table:
-    """Return ``rows.take(positions)`` without a bounds check: every position must exist.
-
-    This halves Arrow's time if positions fit into 32 bits and each column is a single chunk.
-    """
+    """Return ``rows.take(positions)`` without a bounds check: every position must exist."""
     is_short = rows.num_rows <= _MOST_SHORT
     wanted, pool = pa.array(positions.astype(np.int32) if is_short else positions), merge_memory()
     columns = [

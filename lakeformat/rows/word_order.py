@@ -5,10 +5,10 @@ One sort is enough if all words and the position of a row fit in one 64-bit numb
 that are equal in the first bits are sorted again by the words that are left, one word after the
 other. Rows whose words are all equal keep the order of their positions.
 
-numpy's stable sort merges runs that are already sorted. Its quicksort sorts all numbers again. Both
-give the same order. ``_fastest_sort`` chooses by the number of falls: places where a number is less
-than the number before it. The table has nanoseconds per number, first for merging, then for sorting
-again, for arrays of three sizes (AMD EPYC, numpy 2.4.6):
+numpy's stable sort merges runs that are already sorted; its quicksort makes no use of such runs.
+Both give the same order. ``_fastest_sort`` chooses by the number of falls: places where a number is
+less than the number before it. Each cell of the table has the nanoseconds per number, first of the
+stable sort, then of quicksort. The columns are arrays of three sizes (AMD EPYC, numpy 2.4.6):
 
 | falls | 65,536 | 1,048,576 | 4,194,304 |
 |---|---|---|---|
@@ -42,10 +42,10 @@ _DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
 _WIDE = 20
 """A column of words with more bits than this is searched for bits that are equal in all values."""
 MOST_FALLS = 64
-"""The largest number of falls up to which sorted runs are merged.
+"""The largest number of falls for which numpy's stable sort is used.
 
-With more falls, all numbers are sorted again. A fall is a number that is less than the number
-before.
+With more falls, quicksort is used. A fall is a place where a number is less than the number before
+it.
 """
 _SAMPLE = 256
 """About this many values are searched first for differing bits. All values are searched only if the
@@ -127,7 +127,8 @@ def _differing(values: Words) -> int:
 def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
     """Return each value reduced to its bits in ``differing``, and the number of bits left.
 
-    Texts of digits differ in at most half of all bits.
+    Values that differ only in the lower half of each byte, such as texts of digits, are reduced by
+    ``_pick_digits`` instead.
     """
     if differing & _DIGIT_BITS == differing:
         return _pick_digits(values, differing)

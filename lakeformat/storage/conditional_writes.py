@@ -32,9 +32,9 @@ class ConditionalWrites:
     def create(self, path: str, content: bytes) -> bool:
         """Write the file and return True; return False if the path is taken.
 
-        A request without an answer raises ``UnavailableError`` and is not repeated, so that a
-        refusal means another writer. Multipart uploads are not used: there the condition would
-        apply only to the last request.
+        If the store does not answer, raise ``UnavailableError`` and do not repeat the request: the
+        store may refuse the repeat because the first request wrote the file. Multipart uploads are
+        not used, because their condition would apply only to the last request.
         """
         client = self._client
         for turn in range(_CONFLICTS):

@@ -32,8 +32,8 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Copy every file below ``old`` to ``new``; return once ``new`` has an equal copy of each.
 
     The files below the subdirectory ``last`` are copied at the end, each in one write, when all
-    files that they refer to exist. Copies of an interrupted attempt are reused, or copied again if
-    they differ.
+    files that they refer to exist. If an interrupted attempt left a copy of a file outside of
+    ``last``, the copy is reused if it equals its original, and replaced otherwise.
 
     Raise ``AlreadyExistsError`` if another writer created files below ``new``, and
     ``CommitConflictError`` if ``old`` changes meanwhile. In both cases the copies of this call are
@@ -71,9 +71,9 @@ class _Copying:
         """Raise ``AlreadyExistsError`` unless the new directory has an equal copy of every old
         file.
 
-        The message names ``strange``, a file that only the new directory has. Such a file is
-        allowed if all copies exist: then an earlier attempt copied the file and deleted its
-        original.
+        ``strange`` is a file that exists only in the new directory; the message names it. If every
+        old file has an equal copy, ``strange`` counts as a copy of an earlier attempt, which has
+        already deleted the original.
         """
         if not all(name in there and self._is_same(name) for name in files):
             raise self._taken(strange, "but not in the old directory")
@@ -104,9 +104,9 @@ class _Copying:
         """Raise ``NotFoundError`` if another call of this move, or a drop of the old table, has
         begun to delete the old files.
 
-        That is so if the old directory lacks a file of its subdirectory ``last``, and the new
-        directory has all files of that subdirectory. The copies in the new directory may then be
-        the only ones.
+        ``files`` are the files that the old directory had when this attempt began. The deletion
+        has begun if the old directory has lost a file below ``last`` since then, but the new
+        directory has all files below ``last``. The new directory may then have the only copies.
         """
         storage, inside = self._storage, f"{self._last}/"
         needed = {name for name in files if name.startswith(inside)}

@@ -69,8 +69,9 @@ def remove_empty_directory(storage: Storage, path: str) -> bool:
 def keep_directory(storage: Storage, path: str) -> None:
     """Keep a directory even if everything in it is deleted later.
 
-    Do nothing on a storage with real directories. Another program may have made the directory
-    without a marker, for example by writing a table into it.
+    Write the marker of the directory if it is missing. Another program may have made the directory
+    without a marker, for example by writing a table into it. On a storage with real directories, do
+    nothing.
     """
     while isinstance(storage, LockedCreation):
         storage = storage.inner

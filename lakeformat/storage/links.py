@@ -25,11 +25,12 @@ __all__ = [
 
 
 class FollowsNoLinks(ABC):
-    """A storage that can contain symbolic links, but does not follow those below a directory.
+    """A storage that can contain symbolic links, and can refuse to follow them.
 
-    ``within`` limits the storage to that directory and refuses links below it. A class that wraps
-    such a storage must also derive from this class. ``LockedCreation`` is the exception, because
-    the functions of this module inspect the storage inside it.
+    ``within`` limits the storage to one directory, and the result follows no links below that
+    directory. A class that wraps such a storage must also derive from this class.
+    ``LockedCreation`` is the exception, because the functions of this module inspect the storage
+    inside it.
     """
 
     @abstractmethod

@@ -28,10 +28,10 @@ class Held(Protocol):
         ...
 
     def keep(self) -> None:
-        """Keep the lock until it expires: a write under it got no answer and may still arrive.
+        """Keep the lock until it expires, after a write under the lock failed.
 
-        The next holder gets the lock only after it has expired. The caller must not publish again
-        under this lock.
+        The write may still arrive, so the next holder must wait until the lock has expired. The
+        caller must not publish again under this lock.
         """
         ...
 

@@ -46,9 +46,7 @@ class MemoryStorage:
         """
 
     def __reduce__(self) -> NoReturn:
-        """Raise ``InvalidRequestError``: in another process the name would mean a different
-        storage.
-        """
+        """Raise ``InvalidRequestError``: another process cannot use the memory of this process."""
         raise InvalidRequestError(
             f"{self.uri('')} is in the memory of this process: another process cannot read or write"
             " it. Use a warehouse on disk or in a bucket."

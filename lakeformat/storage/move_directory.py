@@ -33,7 +33,10 @@ class MovesDirectories(Protocol):
 
 
 def mover(storage: Storage) -> MovesDirectories | None:
-    """Return the storage without its locks if it can rename directories; else None."""
+    """Return the storage if it can rename directories, else None.
+
+    In place of a ``LockedCreation``, the storage inside it is examined and returned.
+    """
     while isinstance(storage, LockedCreation):
         storage = storage.inner
     return storage if isinstance(storage, MovesDirectories) else None

@@ -36,7 +36,7 @@ _ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _ForkCheck:
-    """Detects a process that was forked from a process that had used an object store."""
+    """Detects that this process was forked after its parent had used an object store."""
 
     are_watched = False
     is_child = False
@@ -187,10 +187,11 @@ def _s3_settings(
 
 
 def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
-    """Return a function that returns the S3 key in the options; None if they have no key.
+    """Return a function that returns the S3 credentials in the options; None if there are none.
 
-    The key is removed from ``values``. Raise ``InvalidRequestError`` if the options have only a
-    part of a key: the client would take the missing part from the environment.
+    The credentials are removed from ``values``. Raise ``InvalidRequestError`` for credentials
+    without the access key or the secret key: the client would take the missing key from the
+    environment.
     """
     names = ("access_key_id", "secret_access_key", "session_token")
     key, secret, token = (values.pop(name, None) for name in names)

@@ -17,8 +17,9 @@ needs about as much time to begin an answer as to send this many bytes.
 class RangeStream(io.RawIOBase):
     """A seekable stream on ``fetch(start, end)``, which keeps the last range that was fetched.
 
-    A file of up to ``READ_AHEAD`` bytes is fetched in one request. The first read at the end of a
-    larger file also fetches the bytes before it, because footers are read backwards.
+    A file of up to ``READ_AHEAD`` bytes is fetched in one request. A read that begins in the last
+    ``READ_AHEAD`` bytes of a larger file fetches all of those bytes, because footers are read
+    backwards.
     """
 
     def __init__(self, size: int, fetch: Callable[[int, int], memoryview]) -> None:

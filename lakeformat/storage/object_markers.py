@@ -38,9 +38,9 @@ def delete_foreign_markers(client: ObjectClient, key: str) -> None:
 def _are_deleted_at_once(client: ObjectClient, key: str) -> bool:
     """Delete all markers below a directory with pyarrow's S3 client, and return True.
 
-    Return False if pyarrow has no S3 client, or if that client fails. For example, it ignores the
-    proxy of the environment. ``delete_foreign_marker`` uses the proxy, but is slower for many
-    markers.
+    Return False if pyarrow has no S3 client, or if that client fails. For example, it fails if the
+    store needs the proxy of the environment, which pyarrow ignores. ``delete_foreign_marker`` uses
+    the proxy, but is slower for many markers.
     """
     try:
         from pyarrow.fs import S3FileSystem
@@ -78,9 +78,10 @@ def delete_foreign_marker(client: ObjectClient, key: str) -> None:
 
 
 def _client_of_directory(client: ObjectClient, key: str) -> ObjectClient:
-    """Return a client whose root is a directory. There, the directory's marker has the empty name.
+    """Return a client whose root is a directory.
 
-    A marker cannot be deleted by its full name, because a client removes the slash at its end.
+    This client finds the directory's marker, ``<key>/``, under the empty name. The client of the
+    bucket cannot delete the marker, because it removes the slash at the end of each name.
     """
     return _with_values(
         client,

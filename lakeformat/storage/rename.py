@@ -3,8 +3,8 @@
 
 Arrow's ``move`` to a file is not safe: if HDFS refuses because the target exists, Arrow deletes the
 target and renames again. It never does that if the target is a directory. So a file is prepared
-under its final name in a temporary directory, and moved *onto its final directory*. HDFS then
-appends the name and refuses a taken one, and Arrow does not interfere.
+under its final name in a temporary directory, and its final *directory* is the target of the move.
+HDFS then appends the file's name to the target, and refuses the move if that name is taken.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class RenameStorage:
         return self.move_into_place(path, content)
 
     def prove_creation(self, path: str) -> None:
-        """Raise ``UnsupportedError`` if a rename of the file system may replace an existing file.
+        """Raise ``UnsupportedError`` if the file system's rename may replace an existing file.
 
         The first call tests the file system, and this process keeps the result.
         """

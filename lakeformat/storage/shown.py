@@ -35,8 +35,8 @@ def secrets_in(address: str) -> list[str]:
     """Return the secrets in an address: its password, and the values of parameters such as a
     signature. The error of a driver may show a secret without the address.
 
-    Drivers split a password with an unescaped ``:`` or ``@`` differently, and then report a part of
-    it as the host. So each part of such a password is returned, too.
+    If a password contains an unescaped ``:`` or ``@``, a driver may take a part of the password for
+    the host, and show it in an error. So each part between these characters is returned, too.
     """
     login = re.search(r"//(.+)@", address)
     password = login[1].partition(":")[2] if login is not None else ""

@@ -49,10 +49,10 @@ class ExternalRoots:
         return any(root.holds(location) for root in self.locations)
 
     def require(self, address: str, table: str, levels: int = 0) -> Location:
-        """Return the location of an address in the metadata of ``table``, if it is allowed.
+        """Return the location of an address that the metadata of ``table`` names.
 
-        Otherwise raise ``InvalidRequestError``. The message proposes to allow the address
-        without its last ``levels`` segments; by default, the address itself.
+        If no root allows the address, raise ``InvalidRequestError``. The message proposes to allow
+        the address without its last ``levels`` segments; by default, the address itself.
         """
         shown = without_credentials(address)
         try:

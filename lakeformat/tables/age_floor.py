@@ -33,8 +33,8 @@ class AgeFloor:
     rule.
     """
     commit: int | None = None
-    """The number of the newest snapshot, if its commit moved the limit back by more than 5 minutes;
-    else None.
+    """The number of the newest snapshot, if ``before_commit`` made the limit earlier by more than 5
+    minutes; else None.
     """
 
     @property
@@ -60,9 +60,9 @@ class AgeFloor:
     def before_commit(self, number: int, millis: int) -> AgeFloor:
         """Return a limit that is at least one day before the newest commit.
 
-        ``number`` and ``millis`` are the number and the time of that commit's snapshot. A write
-        that began after this limit may still be in progress, because the table does not show if it
-        has ended.
+        ``number`` and ``millis`` are the number and the time of that commit's snapshot. The table
+        does not show which writes are in progress. So the limit keeps the files of a write that
+        began at most one day before the newest commit, or after it.
         """
         if millis - _DAY_MILLIS >= self.millis:
             return self

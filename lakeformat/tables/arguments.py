@@ -50,8 +50,8 @@ Conflict: TypeAlias = Literal["optimistic", "transaction-order"]
 computed.
 
 - ``"optimistic"``: the commit of the batch is refused, and you compute the batch again.
-- ``"transaction-order"``: the later change of a key wins over the row of the batch, even if the
-  batch commits after it.
+- ``"transaction-order"``: for a key whose row another commit has changed, that change wins over the
+  row of the batch, even though the batch commits later.
 """
 
 TRANSACTION_ORDER = "transaction-order"

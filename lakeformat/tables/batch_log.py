@@ -80,7 +80,8 @@ class StreamTable:
     """Deletes the consumer with this name."""
     old_directory: Callable[[CommitId], str | None] = lambda _: None
     """Returns the directory in which earlier releases wrote the files ``stream-<name>``; None if
-    those files are not needed to find the given commit. They may belong to another table.
+    those files are not needed to find out if the given commit is published. A file there may belong
+    to another table.
     """
     forget_old: Callable[[str], None] = lambda _: None
     """Deletes the consumer with this name that an earlier release created."""

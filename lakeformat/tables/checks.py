@@ -43,7 +43,7 @@ class Checks:
     )
     """The allowed values, by column."""
     freshness: Mapping[str, str | timedelta] = field(default_factory=lambda: MappingProxyType({}))
-    """The highest allowed age of the newest time in a column, such as ``"1 d"``, by column."""
+    """For each column of times: the highest allowed age of its newest time, such as ``"1 d"``."""
     conditions: Sequence[str] = ()
     """SQL conditions that each row must meet."""
     warn_only: Sequence[str] = ()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats the mark of an unfinished clone, which is JSON in a file or a property, for messages."""
+"""Formats the mark of an unfinished clone for messages.
+
+The mark is JSON in a file or a property.
+"""
 
 from __future__ import annotations
 

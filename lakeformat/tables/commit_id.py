@@ -50,8 +50,8 @@ class CommitId:
     """The identity of one commit.
 
     ``user`` names one run of one job. ``identifier`` numbers the commits of that run, ascending.
-    Retry with the same pair: if the first attempt published, the retry changes nothing. The commit
-    is found only as long as its snapshot exists. If a retry may come later, also pass
+    Retry with the same pair: if the first attempt was published, the retry changes nothing. The
+    commit is found only as long as its snapshot exists. If a retry may come later, also pass
     ``first_try_millis`` and ``first_try_head``.
 
     ``first_try_millis`` is the time when the first attempt began, in epoch milliseconds. Older

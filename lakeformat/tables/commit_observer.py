@@ -31,8 +31,8 @@ class ObserverLag:
     """The commits after which the work of the observer is still missing."""
 
     snapshots: int
-    """The number of snapshots whose work is missing. If no earlier work can be used, all snapshots
-    count.
+    """The number of snapshots whose work is missing. All snapshots count if the results of earlier
+    work are missing, or cannot be used or checked.
     """
     finding: str | None = None
     """The missing work as a clause for reports; None if no work is missing."""

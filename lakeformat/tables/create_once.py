@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a file that only one writer can create, even if the answer of the storage is lost.
+"""Creates a file that only one writer can create.
 
-A Paimon table commits by the creation of such a file.
+If the answer of the storage is lost, the file is read to find out which writer created it. A
+Paimon table commits by the creation of such a file.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
     """Create a file whose content no other writer has, and return the outcome.
 
     If the name is taken, or if the answer of the storage is lost, the file is read: its content
-    shows which writer created it. If a client library sends the request of this call twice, the
-    name may be taken although this call created the file. If a ``LakeError`` is raised, this call
-    has not created the file.
+    shows which writer created it. A taken name alone does not show this: a client library may have
+    sent the request of this call twice, and its first request may have created the file. If a
+    ``LakeError`` is raised, this call has not created the file.
     """
     is_open = False
     for _ in range(_TRIES):
@@ -68,7 +69,7 @@ def try_to_create(storage: Storage, path: str, content: bytes) -> PublishOutcome
 def create_once(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file as ``try_to_create`` does; return False if another writer created it.
 
-    Raise ``CommitOutcomeUnknownError`` if the file may exist with this content.
+    Raise ``CommitOutcomeUnknownError`` if it remains unknown whether this call created the file.
     """
     outcome = try_to_create(storage, path, content)
     if outcome is PublishOutcome.UNKNOWN:
@@ -84,9 +85,9 @@ def create_once(storage: Storage, path: str, content: bytes) -> bool:
 def create_or_find(storage: Storage, path: str, content: bytes) -> bool:
     """Create a file and return True; return False if it exists.
 
-    If the storage gives no answer, the file is read: return True if it has ``content``, and False
-    if it has other content. Then True is also returned if another writer created the file with the
-    same content. Raise ``UnavailableError`` if the file was not created.
+    If the storage gives no answer, the file is read. The result is then True if the file has
+    ``content``, even if another writer created it, and False if the file has other content. Raise
+    ``UnavailableError`` if the file was not created.
     """
     try:
         return storage.create(path, content)

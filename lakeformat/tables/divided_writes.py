@@ -20,7 +20,9 @@ __all__ = ["BegunBatch", "WriterBuckets"]
 
 
 class WriterBuckets(Protocol):
-    """A function that finds the bucket of each key. One writer must get all rows of a bucket.
+    """A function that finds the bucket of each key.
+
+    All rows of a bucket must be passed to the same writer.
 
     The function can be pickled for another process.
     """

@@ -105,10 +105,10 @@ class Ended(Enum):
 def carry_out(steps: Steps[U, R]) -> Ended:
     """Plan, run and commit until no unit needs work, or until ``Steps.rounds`` is reached.
 
-    After a ``CommitConflictError`` the units are planned again, unless the conflict is final. A
-    missing or damaged file counts as a conflict if the table has a newer state, because expiry may
-    have deleted the file. After too many conflicts in a row ``CommitConflictError`` is raised,
-    unless ``Steps.must_finish`` is False.
+    After a ``CommitConflictError`` the units are planned again, unless ``is_final`` of the error is
+    True. A missing or damaged file counts as a conflict if the table has a newer state, because
+    expiry may have deleted the file. After too many conflicts in a row ``CommitConflictError`` is
+    raised, unless ``Steps.must_finish`` is False.
 
     After any other error the files of uncommitted results are deleted, and the error is raised. If
     the outcome of a commit is unknown, its files are kept.
@@ -146,7 +146,7 @@ class _DriverRound(Generic[U, R]):
     head: object
     conflict: LakeError | None = None
     attempts: int = 0
-    """The number of attempts that ended in a conflict."""
+    """The number of failed attempts to commit; a missing or damaged file counts as one attempt."""
 
     def run(self) -> bool:
         """Plan the units, run them and commit, and return True if more work is due.

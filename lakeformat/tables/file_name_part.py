@@ -35,9 +35,10 @@ def suffixed(name: str, prefix: str) -> str | None:
 
 
 def check_new_branch_name(name: str) -> None:
-    """Raise ``InvalidRequestError`` if ``database.table$branch_<name>`` would not name the branch.
+    """Raise ``InvalidRequestError`` if the name of a new branch contains ``$``.
 
-    This is for new branches; existing branches may have such names.
+    With a ``$`` in the name, ``database.table$branch_<name>`` would not name the branch. Existing
+    branches may have such names.
     """
     if "$" in name:
         raise InvalidRequestError(

@@ -124,7 +124,7 @@ def unknown_members(
 ) -> dict[str, Any]:
     """Return the members whose keys are neither in ``declared`` nor in ``undeclared``.
 
-    ``undeclared`` has the keys that are read without a declaration.
+    ``undeclared`` has the known keys that no ``Member`` declares.
     """
     known = {*undeclared, *[member.key for member in declared]}
     return {key: value for key, value in members.items() if key not in known}

@@ -60,7 +60,7 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """A metastore or a metadata pointer whose catalog may store the leases of tables."""
+    """A metastore, or a pointer to the metadata of a table, that may return leases of tables."""
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``.

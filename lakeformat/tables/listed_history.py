@@ -85,8 +85,8 @@ class ListedHistory(Table, Generic[S]):
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[S]:
         """Return the snapshots after ``after``, oldest first, up to ``upto`` or to the newest.
 
-        The result also shows if snapshots expired before they were read, and if a rollback removed
-        the history of ``after``.
+        The flag ``missed`` of the result is True if snapshots after ``after`` have expired. The
+        flag ``rewound`` is True if a rollback removed the snapshot of ``after``.
         """
         return self._history().since(after, upto)
 

@@ -18,8 +18,8 @@ def require_messages(given: object, kind: type[_M], advice: str) -> list[_M]:
     """Return the messages as a list; raise ``InvalidRequestError`` for an object that is not a
     ``kind``.
 
-    ``advice`` begins the message of the error. Use the returned list instead of ``given``: if
-    ``given`` is a generator, it is empty now.
+    ``advice`` begins the message of the error. Use the returned list instead of ``given``, because
+    this call consumes ``given`` if it is a generator.
     """
     if isinstance(given, kind | bytes | str | Mapping) or not isinstance(given, Iterable):
         raise _no_messages(given, advice)

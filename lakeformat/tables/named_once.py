@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses a name that is given twice with values."""
+"""Makes a dict of pairs of names and values, and refuses a name that occurs twice."""
 
 from __future__ import annotations
 

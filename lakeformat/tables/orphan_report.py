@@ -66,13 +66,15 @@ class OrphanReport(Report):
     """The number of unreferenced files that are too young to be removed."""
     young_bytes: int
     kept_by_commit: int | None
-    """The id of the newest snapshot, if its commit moved the age limit back by more than 5 minutes;
-    else None.
+    """The id of the newest snapshot, if its commit made the age limit earlier; else None.
+
+    The default age limit of a Paimon table is at least one day before the newest commit. If this
+    rule makes the limit earlier by at most 5 minutes, the value is None.
     """
     writing_files: int
     """The number of unreferenced files that are kept because their writer may still be running.
 
-    The same writer also wrote a file after the age limit.
+    A writer may still be running if it has written another file after the age limit.
     """
     unknown_files: int
     """The number of files that are kept because no known writer gives files such names, or
@@ -83,7 +85,7 @@ class OrphanReport(Report):
     objection: str | None
     """In a dry run: the reason why a removal would be refused; None if it would be done."""
     files: tuple[OrphanFile, ...]
-    """The first orphan files; ``on_progress`` is called with each orphan file."""
+    """The first orphan files. A dry run calls ``on_progress`` with every orphan file."""
     files_left_out: int
     """The number of orphan files that are not in ``files``."""
     reason: str

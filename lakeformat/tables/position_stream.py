@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams whose progress is a position, of tables whose metadata lists all snapshots."""
+"""The base class of the streams of Iceberg and Mixed tables.
+
+The progress of such a stream is a ``Position``.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,10 @@ class PositionStream(TableStream[S, Position]):
 
     @property
     def next_snapshot(self) -> int | None:
-        """A sequence number: the next snapshot has this number or a higher one.
+        """The lowest sequence number that the next snapshot can have.
 
-        It is not a snapshot id. In a Mixed table it is a sequence number of the change store. None
-        while ``position`` is None.
+        A sequence number is not a snapshot id. In a Mixed table the next snapshot of the change
+        store is meant. The value is None while ``position`` is None.
         """
         return None if self._place is None else self._place.numbers[0] + 1
 

@@ -16,8 +16,9 @@ T = TypeVar("T")
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
     """Yield ``items``; a thread fetches the next item while the caller works on the current one.
 
-    At most one item is fetched ahead. If the caller stops early, the thread first finishes the item
-    that it fetches. An error of ``items`` is raised after all items before it were yielded.
+    At most one item is fetched ahead. If the caller closes the iterator early, the close waits
+    until the thread has fetched its current item. An error of ``items`` is raised after all items
+    before it were yielded.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="lake-read-ahead") as thread:
         coming = thread.submit(_next, items)

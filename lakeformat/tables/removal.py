@@ -48,7 +48,9 @@ _NOUNS: Mapping[FileClass, tuple[str, ...]] = {
     FileClass.MANIFEST: ("manifest",),
     FileClass.MANIFEST_LIST: ("manifest list",),
 }
-"""The singular and plural of kinds in reports. All other kinds are named ``<kind> file``."""
+"""The names of kinds in reports: the singular, and an irregular plural. Any other kind has the name
+``<kind> file``.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a scan, which are read only when you call a method such as ``to_arrow``."""
+"""Lazy rows of a scan: a method such as ``to_arrow`` reads them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Rows(Results):
 
     @property
     def waits_for_compaction(self) -> bool:
-        """True if a compaction adds rows later, because only compactions write the changelog."""
+        """True if changes can be read only after a compaction has written them as changelog."""
         return False
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:

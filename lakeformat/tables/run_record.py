@@ -40,7 +40,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The last success of a run. If the run is repeated, also the start of the repetition."""
+    """The last success of a run, and the start of the repetition if the run is repeated."""
 
     user: str
     """The commit user of the run."""
@@ -85,14 +85,14 @@ class RunRecords:
     old_directory: str | None = None
     """The directory of the records of earlier releases; None if it is ``directory``."""
     may_name: Callable[[Collection[int]], bool] = lambda _: True
-    """Returns True if a record with these snapshot ids can belong to the table."""
+    """Takes the snapshot ids in a record; returns True if the record can belong to the table."""
     identifiers: Callable[[], Mapping[str, int] | None] = lambda: None
     """Returns the highest commit identifier of each commit user in the table; None if snapshots
-    have expired, because the table may have had more commits.
+    have expired, because an expired snapshot may have had a higher identifier.
     """
     adopted: Callable[[], RunRecords] | None = None
-    """Returns the records that a Mixed table had while it was an Iceberg table, if it ever was.
-    None for other formats.
+    """Returns the records from the time before a Mixed table was adopted, when it was an Iceberg
+    table. None for other formats.
     """
 
     def read(self, user: str) -> RunRecord | None:

@@ -13,14 +13,13 @@ _Snapshot = TypeVar("_Snapshot")
 
 @dataclass(frozen=True, slots=True)
 class Since(Generic[_Snapshot]):
-    """The snapshots after a position, oldest first, and two flags: if a reader at this position
-    missed snapshots, and if the position is no longer in the history.
-    """
+    """The snapshots after a position, oldest first, and the flags ``missed`` and ``rewound``."""
 
     snapshots: tuple[_Snapshot, ...]
     missed: bool
     """True if snapshots right after the position expired before the reader read them."""
     rewound: bool
     """True if the position is no longer in the history: the table was rolled back, or dropped and
-    created again. If the snapshot with the position's number has expired, this is not noticed.
+    created again. The rollback or drop is not noticed if the snapshot with the position's number
+    has expired.
     """

@@ -82,7 +82,7 @@ OPERATIONS = frozenset(
 
 
 def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Return ``function`` wrapped: unknown arguments raise ``InvalidRequestError``, with advice."""
+    """Wrap ``function`` so that unknown arguments raise ``InvalidRequestError`` with advice."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -117,7 +117,7 @@ class Table(ABC):
     numbers_snapshots: ClassVar[bool] = True
     """True if snapshot ids are numbers in the order of commits, without gaps, as in Paimon."""
     instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The advice for the caller, by the name of the missing operation or kind of work."""
+    """The advice for the caller, by the missing operation or feature, such as ``watermarks``."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -128,7 +128,7 @@ class Table(ABC):
     is_skipped_by_arguments: ClassVar[bool] = False
     """True if a run over many tables skips the table when its format lacks an argument."""
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of catalogs into which ``clone_table`` copies the table; None if none."""
+    """The ``format`` of the catalog for a clone of the table; None if it cannot be cloned."""
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
@@ -138,7 +138,7 @@ class Table(ABC):
         return OPERATIONS - self.instead.keys()
 
     def require(self, operation: str) -> None:
-        """Raise ``UnsupportedError`` if the format lacks this operation or kind of work."""
+        """Raise ``UnsupportedError`` if the format lacks this operation or feature."""
         if operation in self.instead:
             raise refuse_operation(self, operation)
 
@@ -158,7 +158,7 @@ class Table(ABC):
     def _require_options(
         self, operation: str, method: Callable[..., object], options: Mapping[str, Any]
     ) -> None:
-        """Raise an error if the format or ``method`` does not have one of the options."""
+        """Raise an error if the format refuses an option, or if ``method`` has no such argument."""
         self.require_arguments(operation, **options)
         if others := options.keys() - self.refused_arguments.get(operation, {}).keys():
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message
@@ -245,7 +245,7 @@ class Table(ABC):
     def positions(
         self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
     ) -> list[Position]:
-        """Return the newest ``limit`` positions after ``after``, up to ``upto``, oldest first."""
+        """Return the last ``limit`` positions after ``after``, up to ``upto``, oldest first."""
 
     @abstractmethod
     def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
@@ -290,10 +290,10 @@ class Table(ABC):
         results. ``replaces`` is the number of the snapshot whose rows the results will replace.
         ``where`` limits the check to rows that meet a condition.
 
-        ``not_null`` lists columns, and ``unique`` columns or lists of columns. ``accepted_values``
-        has the allowed values by column. ``freshness`` has, by column, the highest age that
-        the newest time may have, such as ``{"ts": "1 d"}``; a column without any time fails. Each
-        row must meet the SQL ``conditions``. All checks except ``not_null`` ignore nulls.
+        ``not_null`` is a list of columns; ``unique`` can also contain lists of columns.
+        ``accepted_values`` maps columns to allowed values. ``freshness`` maps columns to the
+        maximum age of their newest time, as in ``{"ts": "1 d"}``; a column without any time fails.
+        Each row must meet the SQL ``conditions``. All checks except ``not_null`` ignore nulls.
         ``warn_only`` names checks that only warn, such as ``"unique"`` or ``"not_null(note)"``.
 
         Memory is bounded: repeated values that do not fit are counted in temporary files.
@@ -340,10 +340,10 @@ class Table(ABC):
         is raised; but ``force`` deletes such tags, and keeps such branches. ``remove_orphans`` then
         deletes unreferenced files. Commits in progress retry on the remaining history.
 
-        With ``commit`` a repeated rollback finds the first one (with ``as_latest=False`` for 7
-        days) and does nothing, so rows committed in between are kept. In an Iceberg table, this
-        needs ``commit.first_try_millis``, and on branches other than main ``first_try_head``. A
-        Paimon table then gets a new snapshot even if no row changes, unless ``as_latest=False``.
+        If a rollback with the same ``commit`` has finished (with ``as_latest=False``: in the last
+        7 days), nothing is done, so later commits are kept. For this, an Iceberg table needs
+        ``commit.first_try_millis``, and on branches other than main also ``first_try_head``.
+        With ``commit`` and ``as_latest``, a Paimon table gets a snapshot even if no row changes.
         """
         from lakeformat.tables.rollback_request import RollbackRequest
 

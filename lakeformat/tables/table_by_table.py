@@ -33,7 +33,9 @@ class TableOutcome(Generic[R]):
     skipped.
     """
     skipped: str | None = None
-    """The reason if the table's format lacks the operation or an argument of it; else None."""
+    """The reason why the table was skipped: its format lacks the operation, or one of the arguments
+    of the operation. None if the table was not skipped.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as a dict, ready for JSON.

@@ -106,7 +106,7 @@ class TableStream(ABC, Generic[SnapshotT, PlaceT]):
 
     @abstractmethod
     def _first_full(self, start: StreamStart) -> SnapshotT | None:
-        """Return the first snapshot, which is read in full; None if it does not exist yet."""
+        """Return the snapshot that the stream reads in full; None if it does not exist yet."""
 
     @abstractmethod
     def _first_place(self, start: StreamStart) -> PlaceT:

@@ -30,8 +30,8 @@ class WriteReport(Report):
     bytes: int = 0
     deleted_files: int = 0
     unpublished_files: int = 0
-    """For a repeated commit: the number of files in its messages that the earlier attempt did not
-    publish.
+    """If an earlier attempt has published the commit: the number of files in the commit messages
+    of this call that the snapshot of the earlier attempt does not have.
 
     Delete these files with ``Table.abort``.
     """

@@ -6,11 +6,12 @@ It keeps the contract of ``Storage`` and nothing more. After a power cut:
 - ``create`` happened whole or not at all;
 - a file from ``open_output`` that was not closed is missing or has only its first bytes;
 - an interrupted ``overwrite`` left the old content, the new content or an empty file;
-- an interrupted ``create`` or ``overwrite`` may also leave a ``temporary_sibling``;
+- an interrupted ``create`` or ``overwrite`` may also leave a temporary file, whose path
+  ``temporary_sibling`` returns;
 - an interrupted ``delete_directory`` deleted some of the files;
-- the latest calls of ``delete`` may be undone, as on a journaling file system. Each of these calls
-  makes the deletes before it durable: ``create``, ``overwrite``, ``make_directory``,
-  ``delete_directory`` and the end of ``open_output``.
+- the latest calls of ``delete`` may be undone, as on a journaling file system. A delete is durable
+  after a later ``create``, ``overwrite``, ``make_directory``, ``delete_directory`` or
+  ``close_output`` has succeeded.
 
 The seed selects one of the possible states: the same seed and fault leave the same bytes.
 """
@@ -85,9 +86,9 @@ class CrashableStorage:
     def reopened(self, *faults: Fault, seed: int | None = None) -> CrashableStorage:
         """Return a copy of the storage in the state that a new process finds.
 
-        Without a power cut, this process counts as ended: files that are open for writing are
-        missing or incomplete. The copy has its own ``faults``, and the same seed if ``seed`` is
-        None.
+        The copy shows the storage as if this process had ended, even without a power cut: files
+        that are open for writing are missing or incomplete. The copy has its own ``faults``, and
+        the same seed if ``seed`` is None.
         """
         with self._lock:
             new_seed = self.seed if seed is None else seed

@@ -54,10 +54,10 @@ def parse_duration(text: str) -> int:
 
 
 def parse_asked_duration(text: str) -> int:
-    """Return the milliseconds of a duration in a call or a command.
+    """Return the milliseconds of a duration in a call or a command, such as ``7 d`` or ``2 w``.
 
-    The units include weeks. Raise ``ValueError`` for any other text, also for a number without a
-    unit, and for ``1 M``, which can mean a month.
+    Raise ``ValueError`` for a number without a unit, for ``1 M``, which can mean a month, and for
+    text that is not a duration.
     """
     # A user who types 7 does not mean milliseconds.
     if text.strip().isdecimal():

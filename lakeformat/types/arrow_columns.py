@@ -84,10 +84,10 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
-    """Return ``array``, or nulls of the type ``wanted`` if it has Arrow's type ``null``.
+    """Return ``array``; if its Arrow type is ``null``, return nulls of the type ``wanted`` instead.
 
-    Raise ``InvalidRequestError`` if the types differ in kind, such as text and number. Arrow itself
-    would convert the values.
+    Raise ``InvalidRequestError`` if the two types differ in kind, such as text and number. Without
+    this error, Arrow's cast could convert text to numbers.
     """
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)

@@ -2,9 +2,8 @@
 """Prints floating-point numbers as Java does, for directory names and casts.
 
 ``Double.toString`` and ``Float.toString`` changed in JDK 19. This module prints like JDK 8 to 18,
-which engines run on: these do not always print the fewest digits (``9.999999999999999E22``,
-``1.06317277E16``), nor the nearest number. From 10^-3 to 10^7 all versions, and Python, print the
-same.
+on which engines run. These JDKs do not always print the fewest digits (``9.999999999999999E22``,
+``1.06317277E16``), nor the nearest number. From 10^-3 to 10^7 all JDKs, and Python, print the same.
 """
 
 from __future__ import annotations
@@ -58,7 +57,8 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
     """Return the digits of a whole number, and the power of ten of the first digit.
 
-    Digits that depend on ``spare_bits``, the bits beyond the type's precision, are rounded away.
+    If ``spare_bits`` is positive, the last ``n`` digits are beyond the type's precision, and are
+    rounded away: ``n`` is the largest number with ``10 ** n <= 2 ** spare_bits``.
     """
     power = len(str(number)) - 1
     insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0
@@ -101,7 +101,7 @@ def _as_whole_numbers(
 ) -> tuple[int, int, int]:
     """Return the number divided by ``10 ** power``: a numerator, a denominator and an error margin.
 
-    The margin has the same denominator, and all three are the smallest whole numbers.
+    The margin has the same denominator. The three whole numbers have no common factor.
     ``2 ** half_step`` is half the distance to the next number.
     """
     fives, twos = 5 ** abs(power), denominator.bit_length() - 1
@@ -119,7 +119,7 @@ def _as_whole_numbers(
 def _width(rest: int, scale: int, power: int) -> int | None:
     """Return the size in bits of the integers with which Java computes this number.
 
-    The sizes 32 and 64 may overflow. None stands for integers of any size.
+    Integers of 32 or 64 bits may overflow. None stands for integers of any size.
     """
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)

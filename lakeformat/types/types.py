@@ -58,7 +58,10 @@ class TypeName(StrEnum):
     GEOMETRY = "GEOMETRY"
     GEOGRAPHY = "GEOGRAPHY"
     TIME_MICROS = "TIME(6)"
-    """Iceberg's ``time``, in microseconds, for conditions. Paimon stores TIME in milliseconds."""
+    """The type of Iceberg's ``time`` columns in conditions, in microseconds.
+
+    Paimon stores TIME in milliseconds.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
 
 
 class WordReader:
-    """Reads the bytes after many positions at once: each call reads 8 more bytes at every position.
+    """Reads bytes at many positions of a buffer: each call reads the next 8 bytes at every position.
 
-    Each value is assembled from two aligned words, which is several times faster than unaligned
-    reads.
+    The 8 bytes are assembled from two aligned words, which is several times faster than an
+    unaligned read.
     """
 
     __slots__ = ("_at", "_down", "_last", "_up", "_words")

@@ -28,8 +28,8 @@ _EXACT = Context(prec=80)
 def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
     """Return the digits of a decimal, at the scale of the type, as an integer.
 
-    Raise ``ValueError`` if the decimal does not fit the type. If the precision of the type is at
-    most 18, every integer of 64 bits fits.
+    Raise ``ValueError`` if the decimal does not fit the type. For a type with a precision of at
+    most 18, the integer may have more digits than the precision, but it must fit 64 bits.
     """
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):

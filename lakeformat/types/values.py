@@ -56,7 +56,7 @@ from lakeformat.types.units import timestamp_unit_nanos, unscaled_decimal
 __all__ = ["Value", "Variant", "values_from_arrow", "values_to_arrow"]
 
 Value: TypeAlias = Any
-"""A value as the docstring of this module lists it; functions that take one also take its type."""
+"""A value of a type, in the form that the docstring of this module lists for the type."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
@@ -98,7 +98,7 @@ def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
 
 
 def values_to_arrow(values: Sequence[Value], data_type: DataType) -> pa.Array:
-    """Return an Arrow array with these values, of the type that ``column_type`` gives.
+    """Return an Arrow array with these values.
 
     Raise ``InvalidRequestError`` for a value that does not fit the type.
     """

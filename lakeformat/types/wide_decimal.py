@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts 128-bit decimals between Arrow's two halves and the bytes of a row, in numpy.
 
-Arrow stores two's complement in a low and a high half. A row has 16 bytes for a number. They begin
-with the number and its sign, big-endian, in as few bytes as possible.
+Arrow stores a number in two's complement, as a low and a high half. A row has 16 bytes for a
+number. The first of these bytes hold the number in two's complement, big-endian, in as few bytes as
+possible; the rest are 0.
 """
 
 from __future__ import annotations

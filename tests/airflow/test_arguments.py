@@ -68,7 +68,7 @@ def compact(**arguments):
         ({"engine": "python", "spark_conn_id": "s"}, "leave out spark_conn_id"),
         ({"stratgy": "full"}, "has no argument 'stratgy'; did you mean 'strategy'?"),
         ({"retires": 3}, "has no argument 'retires'; did you mean 'retries'?"),
-        ({"executor": "threads"}, "take bucket_executor='threads'"),
+        ({"executor": "threads"}, "leave it out, or write bucket_executor='threads'"),
     ],
 )
 def test_what_can_never_be_right_is_refused_by_the_constructor(arguments, words):

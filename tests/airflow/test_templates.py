@@ -340,7 +340,7 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
     ti = SimpleNamespace(xcom_pull=lambda task_ids: {"dry_run": found}[task_ids])
     question = jinja2.Template(order_of_tasks[1].body).render(ti=ti)
     assert "- Snapshots that would expire: **2**\n" in question
-    assert re.search(r"because only those snapshots need them: \*\*\d+\*\*, [\d.]+ KiB\n", question)
+    assert re.search(r"would be deleted with them, for good: \*\*\d+\*\*, [\d.]+ KiB\n", question)
     assert "- Oldest kept: snapshot 3. Reason: snapshot 3" in question
     assert "- Consumer sync keeps snapshots from expiring.\n" in question
     before = len(orders.snapshots())

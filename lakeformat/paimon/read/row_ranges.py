@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of data-evolution files that hold columns of the same rows.
 
-Each row has an id, and a file holds consecutive rows from its first id on. A later file may hold
-other columns of these rows, or newer values: such files form one group.
+Each row has an id, and the rows of a file have consecutive ids. A later file may hold other columns
+of the same rows, or newer values. Files that hold the same rows form one group.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]
     """Group files that hold the same rows; the groups are in the order of row ids.
 
     In a group, the newest file is first. Files of blobs or vectors are last, and may have only some
-    of the rows. Raise CorruptTableError for a file without a row id, for a group that has only
-    files of blobs or vectors, and for other files whose rows overlap only in part.
+    of the rows. Raise CorruptTableError for a file without a first row id, and for a group that has
+    only files of blobs or vectors. Raise it also if the ordinary data files of a group do not all
+    hold the same range of rows.
     """
     by_start = sorted(files, key=lambda entry: _first(entry.file))
     groups: list[list[ManifestEntry]] = []

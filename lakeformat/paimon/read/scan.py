@@ -68,11 +68,11 @@ class Scan(Results):
         """Keep the arguments of the scan.
 
         ``least_level``: files of lower levels are skipped, as in the read-optimised table.
-        ``with_streamed``: include level-0 and postponed rows that a change stream has delivered.
-        ``created_from_millis``: skip files written before this time. ``decided_by``: the option
-        that chose the snapshot, if the call did not. ``unpublished``: files without a
-        commit; they are read like committed and compacted files. ``without``: names of files to
-        skip.
+        ``with_streamed``: include level-0 rows and, in a table without a changelog producer,
+        postponed rows. ``created_from_millis``: skip files written before this time.
+        ``decided_by``: the option that chose the snapshot, if the call did not. ``unpublished``:
+        files without a commit; they are read even if batch reads of the table skip level-0 and
+        postponed rows. ``without``: names of files to skip.
         """
         self._handle = handle
         self._least_level = least_level
@@ -198,8 +198,7 @@ class Scan(Results):
         )
 
     def explain(self) -> ScanPlan:
-        """Return the numbers of files that the scan would read, and of those that each kind of
-        condition skips.
+        """Return the number of files to read, and the number that each kind of condition skips.
 
         No data file is read.
         """
@@ -257,10 +256,10 @@ class Scan(Results):
         files: tuple[ManifestEntry, ...],
         vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
     ) -> list[Split]:
-        """Return the splits of the files of a bucket.
+        """Return the splits of ``files``.
 
-        If the partition has postponed rows, ``files`` are all its files, and one split has them
-        all.
+        These are the files of one bucket or, with postponed rows, all files of a partition. The
+        files of such a partition are returned as one split.
         """
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))

@@ -83,7 +83,7 @@ def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
     """Return the oldest snapshot committed at or after a time.
 
     Return None if there is none. Return None, too, if no snapshot from before that time exists:
-    then the right snapshot may have expired.
+    the first snapshot after the time may then have expired.
     """
     before = newest_at(handle, millis - 1)
     if before is None:

@@ -64,7 +64,7 @@ class RunReader:
 
 
 def conditions(filters: Filters) -> Conjunction:
-    """Return the conditions of all filters by which files and row groups may be skipped."""
+    """Return, for all filters, the conditions by which files and row groups may be skipped."""
     return [condition for each in filters for condition in each.conditions()]
 
 

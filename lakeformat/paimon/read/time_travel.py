@@ -48,7 +48,8 @@ def find_snapshot(
     """Return the snapshot chosen by the one argument that is given.
 
     Without an argument or with only ``newest``, return None, which stands for the newest snapshot.
-    Raise InvalidRequestError if several are given, and NotFoundError if there is no such snapshot.
+    Raise InvalidRequestError if several arguments are given. Raise NotFoundError if no snapshot
+    fits the argument.
     """
     given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
     _require_one({**given, "newest": newest or None})

@@ -78,7 +78,7 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
     """Return the difference between the files of the newest snapshot and the files of the target.
 
     Raise CorruptTableError if a manifest of one of the two snapshots is missing or damaged, and
-    InvalidRequestError if restored postponed files would get another order than in the target.
+    InvalidRequestError if the postponed files (bucket -2) would not have the order of the target.
     """
     now, then = _live(handle, head), _live(handle, target.snapshot)
     both = ManifestColumns.concat([now, as_deletes(then)])
@@ -99,9 +99,10 @@ def _require_order(
     comes: ManifestColumns,
     then: ManifestColumns,
 ) -> None:
-    """Raise InvalidRequestError if a restored postponed file would follow a newer one.
+    """Raise InvalidRequestError if a rollback would change the order of the postponed files.
 
-    Postponed files are merged in the order of their entries, and restored files are the last.
+    Postponed files are merged in the order of their manifest entries. A rollback adds the entries
+    of restored files after all other entries, so a restored file might follow a newer file.
     """
     found, wanted = _postponed([kept, comes]), _postponed([then])
     if found != wanted:

@@ -128,9 +128,9 @@ class StartedCut:
     def is_cut(self, first_after: Snapshot | None) -> bool:
         """Return True if an earlier attempt has deleted every snapshot that it planned to delete.
 
-        ``first_after`` is the snapshot whose number follows the target's; None if there is none. A
-        rollback deletes the snapshot with this number last. So all planned snapshots are deleted if
-        there is none, or if a later commit has taken the number.
+        ``first_after`` is the snapshot with the next number after the target; None if no snapshot
+        has this number. A rollback deletes this snapshot last. So if it does not exist, or if a
+        later commit has taken its number, every planned snapshot is deleted.
         """
         if not self.is_begun:
             return False
@@ -139,7 +139,8 @@ class StartedCut:
     def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
         """Write a fence with the snapshots ``removed``, before they are deleted; return its name.
 
-        A fence of an earlier attempt is not changed: then the new fence gets another name.
+        If an earlier attempt has written a fence, it is not changed, and the new fence gets another
+        name.
         """
         storage, layout = self.handle.storage, self.handle.layout
         if create_fence(storage, layout, self.fence, removed, self._note(target)):

@@ -62,8 +62,8 @@ def plan_rollback(
 
     The plan has the snapshots, tags and changelogs that are newer than the target, and the
     consumers that have already read newer snapshots. But if an earlier attempt ``cut`` has deleted
-    all snapshots that it planned to delete, the plan only finishes that attempt: commits made after
-    it are kept.
+    every snapshot that it planned to delete, the plan has only the rest of that attempt, such as
+    changelogs to delete. Then commits made after that attempt are kept.
 
     Raise InvalidRequestError if the target is a tag of a history that was rolled back.
     """

@@ -33,7 +33,7 @@ def take_out_rows(
     """Delete the rows ``found`` from the files of a bucket, and return the message to commit.
 
     ``take`` is called with the deleted rows, so that an UPDATE can write them again; for a DELETE,
-    ``take`` is None. If this function raises, no new file remains.
+    ``take`` is None. If ``take_out_rows`` fails, no new file remains.
     """
     marks = handle.options.deletion_vectors_enabled
     work = _BucketRewrite(handle, unit, take)
@@ -116,7 +116,10 @@ class _BucketRewrite:
             raise
 
     def hand_over(self, found: Sequence[Found]) -> None:
-        """Call ``take`` with the deleted rows of the files ``found``, which are not rewritten."""
+        """Call ``take`` with the deleted rows of the files ``found``.
+
+        This is for files that are not rewritten; ``rewrite`` itself calls ``take``.
+        """
         for each in found:
             for rows in read_found(self.handle, self.unit, each):
                 self._give(rows)

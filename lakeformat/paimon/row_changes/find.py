@@ -82,10 +82,10 @@ def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
-    """Return the deletion vectors of the unit; pass them to ``DataFiles`` to read its files.
+    """Return the deletion vectors of the unit, with which ``DataFiles`` reads the unit's files.
 
-    After each batch that ``DataFiles`` reads, ``last`` of the result has the positions of the
-    batch's rows in the file.
+    After ``DataFiles`` has read a batch, the attribute ``last`` of the returned object has the
+    positions of the batch's rows in the file.
     """
     manifest = unit.snapshot.index_manifest
     source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))

@@ -73,11 +73,13 @@ def check_without_changelog(schema: TableSchema) -> None:
 def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
     """Raise InvalidRequestError if existing rows would be merged differently with the new options.
 
-    With ``changelog-producer`` = ``lookup``, compactions look up older rows. Then the lowest level
-    that has a key contains the whole value of the key. Without lookups, each level contains a part
-    of the value. A change of ``deletion-vectors.enabled`` is checked elsewhere.
+    With ``changelog-producer`` = ``lookup``, compactions look up the older rows of a key. Then the
+    key's row at the lowest level above 0 already includes its rows at all higher levels. Without
+    lookups, reads merge the rows of all levels. A change of ``deletion-vectors.enabled`` is checked
+    elsewhere.
 
-    Nothing is checked if an old value cannot be parsed, so that it can be corrected.
+    If an option of the old schema cannot be parsed, nothing is checked, so that a change can
+    correct the option.
     """
     old, new = before.table_options, after.table_options
     try:

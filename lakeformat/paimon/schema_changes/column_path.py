@@ -60,7 +60,7 @@ def edit_type(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) 
 def position_of(fields: Fields, name: str, path: Path) -> int:
     """Return the position of ``name`` in ``fields``.
 
-    Raise InvalidRequestError, which prints ``path``, if there is no such field.
+    Raise InvalidRequestError if there is no such field; the error names ``path``.
     """
     for position, field in enumerate(fields):
         if field.name == name:

@@ -144,9 +144,10 @@ def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) ->
 
 
 def _first_part(of: DataType) -> str | None:
-    """Return a step that a column path can take into a type: a field, ``element`` or ``value``.
+    """Return a name with which a column path can continue inside a column of the type ``of``.
 
-    Return None for a type without parts.
+    The name is the first field of a ROW, ``element`` for an ARRAY, or ``value`` for a MAP. Return
+    None if a path cannot continue inside the column.
     """
     match of:
         case RowType(fields=(first, *_)):

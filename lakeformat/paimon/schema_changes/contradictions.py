@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differences between a schema and the description of a new table."""
+"""The differences between the schema of an existing table and the description of a wanted one."""
 
 from __future__ import annotations
 

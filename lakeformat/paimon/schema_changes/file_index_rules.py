@@ -53,8 +53,9 @@ def indexed_fields(
 ) -> Iterator[tuple[str, DataField]]:
     """Yield the index type and the column of each index that new files get.
 
-    Raise UnsupportedError if an option names a column that does not exist. Java can leave such
-    options: it keeps the old name after a rename, and accepts a key of a MAP as a column.
+    Raise UnsupportedError if an option names a column that does not exist. Tables changed by Java
+    can have such an option. Java keeps the old name in the option when a column is renamed, and
+    accepts ``column[key]`` for the values of one key of a MAP.
     """
     by_name = {field.name: field for field in fields}
     for index_type, columns in indexed_columns(options).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a new column type keeps the order by which merges choose among values."""
+"""Checks that a new type keeps the order of a column's values, if merges compare these values."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ def require_order(
 
     Sequence numbers show which rows are newer. Two results, or a result and a later commit, may use
     the same numbers in a bucket. So the error is raised if both wrote to the same bucket. The error
-    is also raised if a later commit is unknown: because its snapshot has expired, or because a
+    is also raised if later commits cannot be checked: some of their snapshots have expired, or a
     rollback deleted the snapshot on which a result was staged.
 
     With ``sequence.field``, columns show which rows are newer. Then the error is raised only if two
-    results have new keys of one dynamic bucket. A table without buckets needs no order.
+    results add new keys to the same dynamic bucket. A table without buckets needs no order.
 
     ``address_of`` returns the address of a result by its name.
     """
@@ -72,8 +72,9 @@ def _owners(
 ) -> Mapping[_Bucket, str]:
     """Return each bucket that ``buckets_of`` finds in a result, with the address of the result.
 
-    Raise InvalidRequestError if two results have the same bucket. In the error, ``content`` names
-    what both have for the bucket, and ``reason`` explains why only one may be published.
+    Raise InvalidRequestError if two results have the same bucket. In the error, ``content`` stands
+    before the number of the bucket, such as "rows for bucket". ``reason`` explains why only one of
+    the results may be published.
     """
     owners: dict[_Bucket, str] = {}
     for result in results:

@@ -27,9 +27,9 @@ def scan_staged(
     after: Snapshot | None,
     without: Collection[str] = (),
 ) -> Scan:
-    """Return a scan of staged rows: alone, or merged with the rows of the snapshot ``after``.
+    """Return a scan of staged rows, merged with the rows of the snapshot ``after``.
 
-    With ``after=None``, the staged rows are alone. Files of the snapshot whose names are in
+    With ``after=None``, only the staged rows are scanned. Files of the snapshot whose names are in
     ``without`` are skipped. Raise UnsupportedError if a staged result replaces files of the table.
     """
     files = [entry for result in results for entry in _added_files(handle, result)]

@@ -36,7 +36,7 @@ class SystemTableDeclaration(Generic[R]):
     name: str
     columns: tuple[SystemColumn[R], ...]
     open: Callable[[Source], R]
-    """Returns the object from which the functions of the columns take their values."""
+    """Returns the object that is passed to the ``fill`` function of each column."""
     of_snapshot: bool
     """True if the table shows one snapshot, so that a scan may choose an older snapshot."""
 
@@ -70,7 +70,7 @@ def declare(
 ) -> SystemTableDeclaration[R]:
     """Return the declaration of a system table.
 
-    ``open`` returns the object from which the functions of the columns take their values.
+    ``open`` returns the object that is passed to the ``fill`` function of each column.
     ``of_snapshot`` is True if the table shows one snapshot, which a scan may choose.
     """
     return SystemTableDeclaration(name, tuple(columns), open, of_snapshot)

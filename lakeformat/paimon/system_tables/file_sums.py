@@ -20,7 +20,10 @@ _SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("created", "max"
 
 
 class FileSums:
-    """The number of live files, with their rows, bytes and newest time, by partition or bucket."""
+    """The number of live files, with their rows, bytes and newest time.
+
+    Files are grouped by the columns ``keys``: ``partition``, or ``partition`` and ``bucket``.
+    """
 
     def __init__(self, source: Source, keys: Sequence[str]) -> None:
         self.source = source
@@ -52,5 +55,5 @@ class FileSums:
 
 
 def summed(name: str) -> Callable[[FileSums], Any]:
-    """Return a function that returns the column ``name`` of the sums."""
+    """Return a function that takes ``FileSums`` and returns the values of one column, ``name``."""
     return lambda groups: groups.sums[name]

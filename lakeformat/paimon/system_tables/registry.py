@@ -58,8 +58,8 @@ def system_table_names() -> list[str]:
 def find_system_table(name: str) -> SystemTableDeclaration[Any]:
     """Return the declaration of a system table that shows metadata; letter case does not matter.
 
-    Raise InvalidRequestError for an unknown name; the error lists the names. Raise UnsupportedError
-    for a system table that only other engines have.
+    Raise InvalidRequestError for an unknown name; the error lists all system tables. Raise
+    UnsupportedError for a system table that only other engines have.
     """
     require_text("the name of a system table", name)
     found = _BY_NAME.get(name.lower())

@@ -66,9 +66,8 @@ class TableCommits(TableReads):
         ``conflict="transaction-order"`` keeps what other commits changed after ``read_snapshot``,
         instead of raising CommitConflictError. The rows count as written at that snapshot: a later
         row or delete of a key wins, and an overwrite deletes only older rows. This needs a primary
-        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. Without
-        ``conflict``, the table option ``write.conflict`` decides about a write with
-        ``read_snapshot``.
+        key, the merge engine ``deduplicate``, and the snapshots since ``read_snapshot``. For a
+        ``read_snapshot`` without ``conflict``, the table option ``write.conflict`` applies.
 
         The snapshot stores ``properties``, and the larger one of ``watermark`` (an event time in
         epoch milliseconds) and the table's watermark.

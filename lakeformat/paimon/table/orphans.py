@@ -61,9 +61,9 @@ class TableOrphans(TableReads):
         removed.
 
         If there are orphans, InvalidRequestError is raised in three cases: the table has no
-        snapshot, tag or changelog; more than 100 orphans have more than ``max_share`` of the
-        table's files or bytes; or a hint LATEST shows that newer snapshots may be lost.
-        ``max_share=1`` skips the first two checks. A dry run reports these errors instead.
+        snapshot, tag or changelog; there are more than 100 orphans, and their share of the table's
+        files or bytes exceeds ``max_share``; or a hint LATEST shows that newer snapshots may be
+        lost. ``max_share=1`` skips the first two checks. A dry run reports these errors instead.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` (the default; as many as
         the option ``file-operation.thread-num``), ``"serial"``, or an object such as

@@ -92,11 +92,11 @@ class TablePartitions(TableReads):
     def touched_partitions(
         self, *, after: AnyPosition, upto: AnyPosition
     ) -> list[dict[str, str | None]]:
-        """Return the partitions in which snapshots added or deleted files, as dicts of column and
-        value.
+        """Return the partitions in which a range of snapshots added or deleted files.
 
-        The snapshots are those after ``after`` up to and including ``upto``; expired ones are
-        skipped. A partition that only a compaction rewrote is returned, too. A null value is None.
+        Each partition is a dict of its columns and values; a null value is None. The range starts
+        with the snapshot after ``after``, and includes ``upto``. Expired snapshots are skipped. A
+        partition that only a compaction rewrote is returned, too.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 

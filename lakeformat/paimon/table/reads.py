@@ -249,7 +249,7 @@ class TableReads:
 
         Both are positions, snapshot numbers, tag names or datetimes; ``after=0`` is before the
         first snapshot. Raise NotFoundError if some of these changes have expired or do not exist
-        yet, and InvalidRequestError if the table has no changes of this ``mode``, or if ``upto`` is
+        yet, and InvalidRequestError if the table does not support this ``mode``, or if ``upto`` is
         before ``after``.
 
         ``mode="delta"`` returns the rows as they were written, ``"changelog"`` returns the rows of

@@ -56,10 +56,10 @@ class TableRowChanges(TableReads):
         this commit. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and
         keeps those whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, and if ``read_snapshot`` and transaction
-        order are not given together. Raise UnsupportedError for a table that numbers its rows
-        (``row-tracking.enabled``), and if ``partial-update.remove-record-on-sequence-group`` is set
-        and a found row has no sequence.
+        Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is given without
+        transaction order, or transaction order without ``read_snapshot``. Raise UnsupportedError
+        for a table that numbers its rows (``row-tracking.enabled``), and if
+        ``partial-update.remove-record-on-sequence-group`` is set and a found row has no sequence.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
@@ -87,11 +87,12 @@ class TableRowChanges(TableReads):
         """Set columns of the rows that meet a condition; ``where=None`` means all rows.
 
         ``set={"price": 1}`` stores one value in each row. A function computes the values from the
-        old rows: ``{"price": lambda rows: pc.add(rows["price"], 1)}``. After a conflict it is
-        called again. No value is rounded or truncated. In a primary-key table the rows are written
-        again with their new values; key columns cannot be updated. In a table without primary key
-        the old rows are deleted as by ``delete``, and the new rows are added. Conflicts, rows of
-        other writers, ``dry_run``, ``read_snapshot`` and ``conflict`` are handled as by ``delete``.
+        old rows: ``{"price": lambda rows: pc.add(rows["price"], 1)}``. The function is called again
+        after a conflict. No value is rounded or truncated. In a primary-key table the rows are
+        written again with their new values; key columns cannot be updated. In a table without
+        primary key the old rows are deleted as by ``delete``, and the new rows are added.
+        Conflicts, rows of other writers, ``dry_run``, ``read_snapshot`` and ``conflict`` are
+        handled as by ``delete``.
         """
         from lakeformat.paimon.row_changes.change import update_rows
 

@@ -299,8 +299,8 @@ class RowSystemTable(ReadOnlyTable):
     ) -> Rows:
         """Return this view of the changes between two snapshots.
 
-        The arguments are those of ``Table.changes``. Raise UnsupportedError if this view has no
-        changes.
+        The arguments are those of ``Table.changes``. Raise UnsupportedError if this view cannot
+        show changes.
         """
         from lakeformat.paimon.read.changes.window import find_window
         from lakeformat.paimon.system_tables import RowSelection

@@ -54,11 +54,12 @@ class TableUpkeep(TableReads):
         """Maintain the table: expire partitions, compact, expire snapshots, remove orphan files.
 
         Each step does what is due by the table options. A failed step does not stop the next; the
-        report has its error. The steps are: full compaction of due buckets, snapshot expiry without
-        the limit ``snapshot.expire.limit``, and ``remove_orphans`` with its default age. Partitions
-        expire only with the option ``partition.expiration-time``. Consumers are deleted only after
+        report has its error. Partitions expire only with the option
+        ``partition.expiration-time``. Due buckets are compacted in full. The snapshot expiry
+        ignores the limit ``snapshot.expire.limit``. It deletes consumers only after
         ``consumer.expiration-time``, or if they have not moved since ``expire_consumers``: a time,
-        or an age such as ``"2 d"``.
+        or an age such as ``"2 d"``. Orphan files are removed as by ``remove_orphans`` with its
+        default age.
 
         ``obstacles`` of the report lists what still prevents good health, and what to do about it.
         A ``dry_run`` changes nothing and reports what each step would do. After an interruption,

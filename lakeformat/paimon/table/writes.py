@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of ``Table.write``, ``commit``, ``new_writer`` and ``drop_partitions``.
 
-A write of rows is repeated if another writer has assigned buckets to the keys meanwhile.
+If another commit may have moved keys to other buckets or partitions meanwhile, ``Table.write``
+writes its rows again, unless the data can be read only once.
 """
 
 from __future__ import annotations

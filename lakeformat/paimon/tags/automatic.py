@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic tags: one for each period of commit time or watermark, or one tag a day that moves to
-the newest snapshot.
+"""Creates and moves automatic tags.
+
+In the modes ``process-time`` and ``watermark``, each period of time, such as a day, gets at most
+one tag. In the mode ``batch``, one tag moves to the newest snapshot; by default, each day has its
+own tag.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def replace_with(
 
     Nothing is deleted: files that only the old snapshot needed become orphans. Raise NotFoundError
     if there is no such tag, or if the table was created again meanwhile. Raise InvalidRequestError
-    without ``force`` if a tag to move is in use. Even with ``force``, raise it if an expiry could
-    then delete files that a rollback restored.
+    without ``force`` if the tag is in use, and would move to another snapshot. Even with ``force``,
+    raise it if an expiry could then delete files that a rollback restored.
     """
     require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)

@@ -60,8 +60,8 @@ def delete(
     that a rollback restored. Raise NotFoundError without ``missing_ok`` for a missing tag, and
     always if the table was dropped or created again.
 
-    The reason in the report has the text ``why`` after "deleted". If there is no tag to delete, the
-    reason begins with the text ``none`` instead.
+    The reason in the report begins with the deleted tags, followed by the text ``why``. If there is
+    no tag to delete, the reason begins with the text ``none``, and ``why`` is not used.
     """
     require_allowed(handle, Operation.TAG)
     require_same_table(handle)

@@ -165,10 +165,11 @@ def _metadata(
 
 
 def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
-    """Yield every kept snapshot, because each may have manifests in common with a lost snapshot.
+    """Yield the kept snapshots that may need a manifest of a lost snapshot.
 
-    Yield nothing if all lost snapshots are older than the oldest kept snapshot: then the oldest
-    kept snapshot names all manifests in common, and ``Protection.metadata`` already has them.
+    If all lost snapshots are older than the oldest kept snapshot, yield nothing: the oldest kept
+    snapshot names all such manifests, and ``Protection.metadata`` already has them. Otherwise,
+    yield every kept snapshot.
     """
     if protection.oldest is None:
         return

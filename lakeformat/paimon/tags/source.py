@@ -141,7 +141,7 @@ def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> 
     """Return the first snapshot for which ``fits`` is True, including snapshots that only a tag
     keeps.
 
-    Raise NotFoundError, in which ``what`` describes the search, if no snapshot fits.
+    Raise NotFoundError if no snapshot fits; in its message, ``what`` describes the search.
     """
     found = min(
         (origin for origin in _all(handle) if fits(origin.snapshot)),

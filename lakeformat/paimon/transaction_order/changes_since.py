@@ -114,7 +114,7 @@ class ChangesSince:
 
 
 def touched_by(messages: Sequence[CommitMessage]) -> Touches:
-    """Return a function that takes partitions, and returns a mask of those with files of
+    """Return a function that takes partitions, and returns a mask: True for each partition of
     ``messages``.
     """
     partitions = sorted({message.partition for message in messages})
@@ -172,7 +172,8 @@ def is_in_history(handle: TableHandle, snapshot: Snapshot | None, head: Snapshot
 def written_as_of(handle: TableHandle, number: int | None, identity: str | None) -> WrittenAsOf:
     """Return the snapshot from which a batch was computed, for a writer of messages.
 
-    No key counts as changed yet: the later commit leaves out the keys that were changed since.
+    The result has no changed keys, so the writer writes all rows. The later commit finds the keys
+    that other commits have changed since, and leaves out their rows.
     """
     assert number is not None
     head = latest_snapshot(handle.storage, handle.layout)

@@ -62,7 +62,7 @@ class AppendBuckets:
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
         """Add rows, which keep their order in each bucket.
 
-        ``places`` has the place number of each row: ``place_of`` returns the bucket of this number.
+        ``places`` has the place number of each row's bucket.
         """
         if not self._is_buffered:
             parts = [*_by_place(rows, places)]

@@ -37,18 +37,20 @@ class WrittenAsOf:
     """
 
     def filtered(self) -> WrittenAsOf:
-        """Return the same snapshot without changed keys, for rows that have been filtered
-        already.
+        """Return a copy whose ``is_changed`` marks no row.
+
+        Use the copy to write rows from which the rows of changed keys have already been removed.
         """
         return replace(self, is_changed=lambda rows: np.zeros(rows.num_rows, np.bool_))
 
 
 class NumbersAsOf(SequenceNumbers):
-    """Gives all rows of one bucket and one sorted run the same sequence number.
+    """Gives all rows that a bucket has in one sorted run the same sequence number.
 
-    The first run gets the next number after those of an earlier snapshot, and each later run the
-    number after that. A writer that was opened after that snapshot usually gives its rows higher
-    numbers. So its rows are newer, even if it commits first.
+    In the first run, this number follows the highest number that the bucket has in an earlier
+    snapshot. Each later run has the next number. Another writer that was opened after that snapshot
+    usually gives its rows higher numbers. So the rows of the other writer are newer, even if it
+    commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

@@ -192,7 +192,7 @@ class RowsByPlace:
     places: Places
     """The numbers of the places that have rows."""
     starts: Positions
-    """For each place, the position in ``order`` of its first row."""
+    """For each place, the index in ``order`` at which the rows of this place start."""
 
     def __iter__(self) -> Iterator[tuple[int, Positions]]:
         """Yield each place number with the positions of its rows."""

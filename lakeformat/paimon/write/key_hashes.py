@@ -40,8 +40,9 @@ def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
     """Return a bucket for each of ``new`` keys.
 
     ``counts``, the number of keys of each bucket, is updated. Keys fill buckets that are not full,
-    then new buckets. If all buckets that ``room`` allows are full, the remaining keys get random
-    buckets. If ``room`` does not limit the number of buckets, raise InvalidRequestError instead.
+    then new buckets. If ``room.buckets`` is a number, keys that do not fit into this number of
+    buckets get random buckets. If it is None, raise InvalidRequestError for keys that do not fit
+    into ``MOST_BUCKETS`` buckets.
     """
     chosen: list[int] = []
     taken: list[int] = []

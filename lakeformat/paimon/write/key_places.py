@@ -51,7 +51,7 @@ class FoundKeys:
 
 
 FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
-"""A function that looks up distinct keys in the table, given as framed binary rows."""
+"""A function that looks up distinct keys, given as framed binary rows, in the table."""
 
 
 @dataclass(slots=True)
@@ -148,8 +148,9 @@ class KeyPlaces:
 class LeftPlaces:
     """The place of each key in each partition that it has left.
 
-    Pairs of key and partition are sorted when a key that has left a partition is looked up. Small
-    sorted parts are merged, so that each pair is sorted only a few times.
+    ``add`` keeps the pairs of a key and a partition unsorted. ``find`` sorts them if it looks up a
+    key that has left a partition. Small sorted parts are merged, so that each pair is sorted only a
+    few times.
     """
 
     def __init__(self, keys: int) -> None:
@@ -159,7 +160,7 @@ class LeftPlaces:
         self._parts: list[tuple[Positions, Places]] = []
 
     def add(self, keys: Positions, partitions: Positions, places: Places) -> None:
-        """Add the place of each key in a partition."""
+        """Add, for each key, the partition that it left and the place that it had there."""
         self._has_left[keys] = True
         self._unsorted.append((_pairs(keys, partitions), places))
 

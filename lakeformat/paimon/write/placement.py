@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the partition and bucket into which each row is written.
 
-A function or an index finds them at once; otherwise they are found after all rows have arrived.
+If the keys of a table may move to another partition, the bucket of a row is known only after all
+rows have arrived. In other tables, it is known when the row arrives.
 """
 
 from __future__ import annotations
@@ -56,9 +57,10 @@ class Placement(Protocol):
     def with_index_changes(
         self, messages: list[CommitMessage], empty: MessageOf
     ) -> list[CommitMessage]:
-        """Return the messages, and add the index files that were written for their buckets.
+        """Return the messages, each with the new index files of its bucket.
 
-        If a bucket has new index files but no message, ``empty`` makes one.
+        Only tables with a hash index have such files; this method writes them. If a bucket has new
+        index files but no message, ``empty`` makes a message.
         """
         ...
 

@@ -115,9 +115,10 @@ class TableWriter:
 
         ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the numbers 0 to 3. It may
         also be the name of a column of ``data`` with these values. Without ``kinds``, all rows are
-        inserted, unless the table option ``rowkind.field`` names a column of kinds. ``checked``: an
-        ``InputColumns`` of the table has checked the rows already. Raise InvalidRequestError for a
-        row that the table cannot store.
+        inserted, unless the table option ``rowkind.field`` names a column of kinds. Set ``checked``
+        if an ``InputColumns`` of the table has already checked the rows.
+
+        Raise InvalidRequestError for a row that the table cannot store.
         """
         if unknown:
             from lakeformat.tables.unknown_arguments import refuse_unknown  # only for a message

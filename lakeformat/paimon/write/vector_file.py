@@ -19,9 +19,10 @@ __all__ = ["write_vector_file"]
 def write_vector_file(
     handle: TableHandle, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> IndexManifestEntry:
-    """Write a new index file with ``vectors``, by name of the data file; return its manifest entry.
+    """Write a new index file with deletion vectors; return its manifest entry.
 
-    No snapshot refers to the file yet.
+    ``vectors`` maps the name of each data file to its deletion vector. No snapshot refers to the
+    new index file yet.
     """
     is_wide = handle.options.deletion_vectors_bitmap64
     form = VectorForm.BITMAP64 if is_wide else VectorForm.BITMAP32

@@ -33,7 +33,7 @@ def wrong_files(handle: TableHandle, newest: LoadedMetadata, snapshot: Snapshot)
     """Return a message about wrong files in the Iceberg metadata; None if there are none.
 
     A data file is wrong if the metadata names it but ``snapshot`` does not publish it, or the other
-    way round. Delete files of other programs are wrong, too.
+    way round. An Iceberg delete file is wrong if another program wrote it.
     """
     data, deletes = _named(newest)
     expected = _published(handle, newest, snapshot)

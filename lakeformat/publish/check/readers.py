@@ -55,7 +55,8 @@ class Reader:
     def limit_of(self, metadata: TableMetadata, error: str = "") -> str | None:
         """Return the reason of the known limit that explains a result; None if no limit does.
 
-        ``error`` is the error message of the reader; empty if the reader returned other rows.
+        ``error`` is the error message of the reader; empty if the reader returned wrong rows
+        without an error.
         """
         for each in self.limits:
             is_alike = each.error in error if each.error else not error

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Catalogs of Iceberg tables in which a published table has an entry."""
+"""The Iceberg catalogs in which a published table has an entry."""

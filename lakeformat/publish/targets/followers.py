@@ -93,7 +93,7 @@ class ReadersLag:
     shown: int = 0
     """The number of the newest snapshot that readers see; 0 if they see none, or if unknown."""
     advice: str | None = None
-    """The remedy if another publication would fail, too; otherwise None."""
+    """The remedy if publishing the table again would fail; None if the remedy is `lake publish`."""
 
 
 def entry_lag(entry: CatalogEntry, newest: LoadedMetadata) -> ReadersLag | None:

@@ -132,9 +132,10 @@ class PredicateFilter:
         return []
 
     def _of_any(self, parts: Sequence[Predicate]) -> list[ColumnTest]:
-        """Return an IN test for each column that every part of an OR limits to listed values.
+        """Return IN tests; every row that meets an OR of ``parts`` passes all of them.
 
-        The test lists the values of all parts.
+        A column has a test if every part compares it with ``=`` or IN. The test lists the values
+        of all parts.
         """
         fixed = [self._fixed(part) for part in parts]
         columns = [name for name in fixed[0] if all(name in each for each in fixed)]

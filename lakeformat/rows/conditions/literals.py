@@ -140,8 +140,8 @@ def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
 def _largest_decimal(data_type: AtomicType) -> Decimal:
     """Return the largest value that a decimal column may contain.
 
-    A column with a precision of at most 18 is stored in 64 bits. Its largest value is that of 64
-    bits, because a sum in it may have more digits than its precision.
+    A decimal with a precision of at most 18 is stored as a 64-bit integer. The sum of two such
+    decimals may have more digits than the precision, so the limit is the largest 64-bit integer.
     """
     is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
     unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
@@ -340,9 +340,9 @@ def _to_utc(text: str) -> str:
 
 
 def _require_day(text: str) -> None:
-    """Raise ``_Unfit`` for a text without a day, which a cast may read as a number.
+    """Raise ``_Unfit`` unless the text begins with a day that exists, such as ``2024-01-31``.
 
-    Raise it also for a day that its month does not have: a cast would take the last day instead.
+    A cast would read ``20240131`` as a number, and ``2024-02-31`` as the last day of February.
     """
     day = _DAY.match(text)
     if day is None:

@@ -19,8 +19,9 @@ _MOMENT = re.compile(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TimestampText:
-    """The value of ``TIMESTAMP '…'`` in SQL: not a text, but a time in the form of
-    ``plain_moment``.
+    """The value of ``TIMESTAMP '…'`` in SQL; ``text`` has the form that ``plain_moment`` returns.
+
+    Only columns of the types TIMESTAMP and TIMESTAMP_LTZ accept such a value.
     """
 
     text: str

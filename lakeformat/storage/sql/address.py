@@ -146,7 +146,8 @@ def _parameters(query: str) -> dict[str, str]:
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
     """Return the parameters of Java's driver under the names that libpq has for them.
 
-    Raise ``InvalidRequestError`` for an unknown parameter, with ``prefix`` before its name.
+    Raise ``InvalidRequestError`` for an unknown parameter. The message shows ``prefix`` before the
+    name of the parameter.
     """
     query: dict[str, str] = {}
     for key, value in properties.items():

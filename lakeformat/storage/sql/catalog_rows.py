@@ -140,8 +140,9 @@ class CatalogRows:
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Remove a table, with its properties except marks, from the catalog; return False if it
-        was not listed.
+        """Remove a table and its properties from the catalog, but keep its marks.
+
+        Return False if the table was not listed.
         """
         self.replace_properties(connection, database, name, {})
         rows = delete(TABLES).where(self._here(TABLES, database, name))

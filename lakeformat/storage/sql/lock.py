@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock that is a row; Java's JDBC catalog and this library respect each other's rows.
 
-Java deletes a row that is older than ``expire_time_seconds`` of the row, and inserts a new one. It
-stores no owner, never renews, and treats every SQL error as contention. This library differs:
+Java deletes a row that is older than its ``expire_time_seconds``, and inserts a new one. It stores
+no owner, never renews, and treats every SQL error as contention. This library differs:
 
 - ``acquired_at`` of a row is a UTC time of the database's clock with random digits. It is the
   token of the owner: only the owner renews or releases the row.
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""The number of renewals in half of the lease."""
+"""The number of renewals in half of the lease, the time for which a renewed lock is trusted."""
 
 
 def elapsed_seconds() -> float:
@@ -182,8 +182,8 @@ class LeasedRow:
     def require_time(self, seconds: float = 0.0) -> None:
         """Renew the lock; raise ``LockUnavailableError`` if it is not held any more.
 
-        Call this right before a publication. ``seconds`` is the longest duration of the write; more
-        than half of the lease raises ``InvalidRequestError``.
+        Call this right before a publication. ``seconds`` is the longest time that the publication
+        may take; more than half of the lease raises ``InvalidRequestError``.
         """
         self._require_lease(seconds)
         if self._loss is not None:
@@ -201,8 +201,9 @@ class LeasedRow:
     def keep(self) -> None:
         """Stop renewing the row, and leave it in the database until it expires.
 
-        A write under the lock may still arrive until then. After this, call only ``release``, which
-        then keeps the row.
+        Call this if the storage did not confirm a write under the lock: the write may still arrive.
+        The next holder gets the lock only after the row has expired. Afterwards call only
+        ``release``, which then does not delete the row.
         """
         self._released.set()
         with self._guard:

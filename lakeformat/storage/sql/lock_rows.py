@@ -49,7 +49,7 @@ def has_expired(row: LockRow, watched_seconds: float) -> bool:
 
     ``watched_seconds`` is the time for which this process has seen the row unchanged. The row has
     expired if this time or the row's age is longer than its lifetime. If the time zone of the row
-    is unknown, its age must be ``FARTHEST_ZONE_SECONDS`` longer.
+    is unknown, the age must exceed the lifetime by more than ``FARTHEST_ZONE_SECONDS``.
     """
     if watched_seconds >= row.lease_seconds:
         return True

@@ -24,9 +24,7 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     """The consumers of one branch of a table."""
 
     _next_snapshot: str
-    """The meaning of ``next_snapshot`` in this format, for messages, such as "the number of the
-    snapshot".
-    """
+    """The words for ``next_snapshot`` in error messages; in Paimon "the number of the snapshot"."""
 
     def __init__(self, table: str, environment: Environment) -> None:
         self._table = table
@@ -51,8 +49,9 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
 
         ``InvalidRequestError`` is raised if the snapshot to read next has expired, if it is not in
         the history of the branch, or if a rollback has removed the snapshot of ``after``. If the
-        next snapshot expires during the call, Paimon raises ``CommitConflictError``. A dry run only
-        makes these checks.
+        next snapshot expires during the call, the error is ``CommitConflictError`` for a Paimon
+        table, and ``InvalidRequestError`` for a table of another format. A dry run only makes these
+        checks.
         """
         if (next_snapshot is None) is (after is None):
             raise InvalidRequestError(
@@ -75,11 +74,11 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
             raise
 
     def set_rewound(self, consumer_id: str, *, upto: Position) -> Position:
-        """Store ``upto`` as a rewound position of the consumer, and return the stored position.
+        """Store ``upto`` as if a rollback had removed that position; return the stored position.
 
-        As after a rollback, the reader must then read all rows of the snapshot at ``upto``.
-        ``since`` reports the position as rewound until ``set`` moves the consumer. Until then the
-        expiry keeps the snapshot at ``upto`` and all later ones.
+        The reader must then read all rows of the snapshot at ``upto``. Until ``set`` moves the
+        consumer, the flag ``rewound`` is True in the result of ``Table.since`` for the stored
+        position, and the expiry keeps the snapshot at ``upto`` and all later ones.
         """
         read = replace(upto, identity=OF_NO_SNAPSHOT)
         self._write(consumer_id, self._rewound(consumer_id, read))

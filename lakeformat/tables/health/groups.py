@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class FileGroups:
-    """Files in groups, numbered from 0."""
+    """Groups of files; each group has a number, from 0 on."""
 
     of_file: Counts
     """For each file, the number of its group."""

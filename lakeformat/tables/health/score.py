@@ -15,8 +15,9 @@ mark as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
 an option is used instead of 0.1, and twice that value instead of 0.2. Each part is averaged over
 the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
 
-Points are subtracted for history that should have been deleted. Such history has a share of the
-snapshots, a share of the changelogs, and a share of the bytes. ``u`` is the largest of them.
+Points are subtracted for history that should have been deleted. In Iceberg and Mixed tables, ``u``
+is the share of the snapshots that should have been deleted. In Paimon tables, such a share is also
+computed for the changelogs and for the bytes, and ``u`` is the largest of these shares.
 
     history = -ceil(20 * u)
 
@@ -38,9 +39,9 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 ENOUGH_FILES = 12
-"""The number of files to rewrite at which a partition gets the worst score.
+"""The value of ``enough files``: if N is at least this number, ``norm(N, enough files)`` is 1.
 
-In Paimon tables with a primary key, and in Mixed tables, this number depends on an option.
+In Paimon tables with a primary key, and in Mixed tables, the value depends on an option instead.
 """
 BYTES_PART = 0.75
 """A file is large enough if its size is at least this share of the target size."""
@@ -64,13 +65,13 @@ class Pending:
     deletes: Counts
     hidden: Counts
     enough_files: Floats
-    """The number of files at which a partition gets the worst score."""
+    """The value of ``enough files`` for each partition, see the formulas of the module."""
     enough_bytes: float
     """The size in bytes at which a file is large enough."""
     many_deletes: float = _MOST_DELETES
-    """The ratio of deletes to rows at which a partition gets the worst score.
+    """The ratio of deletes to rows in the formula of ``rows_to_merge``.
 
-    For ``hidden`` rows the ratio is twice as high.
+    The formula of ``hidden_rows`` uses twice this ratio.
     """
 
 

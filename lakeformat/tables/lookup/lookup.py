@@ -26,7 +26,7 @@ _MOST_VALUES = 1000
 """The largest number of values that a condition on a key column lists. For more values, the
 condition has only their minimum and maximum.
 
-A scan of a Paimon table excludes buckets only for at most this many keys.
+With more keys than this number, a scan of a Paimon table excludes no buckets.
 """
 _ID_TYPE = pa.binary(16)
 _MILLIS = 1000

@@ -24,8 +24,9 @@ def rows_by_id(rows: pa.Table, wanted: pa.Array) -> tuple[pa.Table, pa.Array]:
 
 
 class RecentRows:
-    """A cache of rows, similar to LRU: two generations, each with at most half of the rows and
-    bytes.
+    """A cache of rows in two generations, similar to LRU.
+
+    Each generation holds at most half of ``max_rows`` and half of ``max_bytes``.
 
     A row that is found in the older generation is copied to the younger one. When the younger one
     is full, it replaces the older one, so rows that were not used meanwhile are forgotten.

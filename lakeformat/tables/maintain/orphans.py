@@ -22,9 +22,9 @@ T = TypeVar("T")
 def refused(step: Step[T], reason: str) -> Step[T]:
     """Return a step that finds orphan files as ``step`` does, but deletes none.
 
-    If there are any, it raises ``InvalidRequestError`` with ``reason``, except in a dry run. The
-    step is for a table whose newest metadata was lost before the maintenance: after a commit of an
-    earlier step, the loss can no longer be seen.
+    If there are any, it raises ``InvalidRequestError`` with ``reason``, except in a dry run. Use
+    this step for a table whose newest metadata may have been lost before the maintenance. ``step``
+    itself cannot detect the loss once an earlier step has made a commit.
     """
 
     def find(subject: T, request: MaintainRequest) -> StepReport:
@@ -76,8 +76,8 @@ def _reason(report: OrphanReport, table: str, usual_age: str) -> str:
 def _young_files(report: OrphanReport, table: str, usual_age: str) -> str:
     """Return a clause about the orphan files that are too young to be removed.
 
-    If the files are kept because of the newest commit, the clause ends with the command that
-    removes them.
+    If the age limit depends on the time of the newest commit, the clause ends with the command that
+    removes the files.
     """
     young = counted(report.young_files, "file")
     if report.kept_by_commit is None:

@@ -34,7 +34,7 @@ class MaintainRequest:
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
     commit_comes_first: bool = False
-    """True in a dry run if an earlier step would make a commit."""
+    """True for a step of a dry run if a step before it would make a commit."""
 
     progress: type[MaintainProgress] = MaintainProgress
     """The class of progress reports; it names the steps of the table format."""

@@ -124,7 +124,7 @@ def not_needed(step: str, reason: str) -> StepReport:
 
 
 def outcome_of(has_work: bool, request: MaintainRequest) -> StepOutcome:
-    """Return the outcome of a step: not needed without work; else planned in a dry run, or done."""
+    """Return ``NOT_NEEDED`` for a step without work; else ``PLANNED`` in a dry run, or ``DONE``."""
     if not has_work:
         return StepOutcome.NOT_NEEDED
     return StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE

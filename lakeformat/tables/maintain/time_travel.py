@@ -18,8 +18,8 @@ def files_for_time_travel(
 ) -> str | None:
     """Return a clause about the files that are kept only for time travel; None without such files.
 
-    If the compaction of a dry run would replace files, the clause is only about these files: they
-    would then be kept for time travel.
+    In a dry run whose compaction would replace files, the clause is only about these files: after
+    the compaction, they would be kept for time travel.
     """
     replaced = sum(step.files_in for step in steps) if dry_run else 0
     if replaced:

@@ -42,7 +42,7 @@ class CheckReport(Report):
     snapshot_id: int | None
     """The id of the checked snapshot; None if the table has no snapshot.
 
-    With staged results, it is the snapshot whose rows the check ``unique`` includes.
+    If staged rows were checked, the check ``unique`` compared them with the rows of this snapshot.
     """
     staged: tuple[str, ...] = ()
     """The addresses of the checked staged results; empty if published rows were checked."""

@@ -2,8 +2,8 @@
 """Counts, in bounded memory, rows whose values in given columns occur more than once.
 
 Equal values are kept once, with a count. Values that do not fit into memory are written to
-temporary files; the hash of a value chooses its file. So equal values are in the same file, and
-each file is counted alone.
+temporary files. Each file has up to 256 parts, and the hash of a value chooses its part. So equal
+values are in parts with the same number, and the parts of one number are counted together.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class RepeatedValues:
     def _limit(self) -> int:
         """The number of bytes to hold in memory.
 
-        The limit grows with the number of temporary files, because a part of each file is read at
-        the same time.
+        The limit grows with the number of temporary files, so that fewer files are added: later,
+        all files are open at the same time.
         """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 

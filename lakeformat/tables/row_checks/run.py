@@ -50,12 +50,12 @@ class CheckedRows:
     location: str
     fields: Sequence[DataField]
     inner_fields: Sequence[DataField] = ()
-    """The fields inside of structs that a condition can name, with dotted names."""
+    """The fields of structs, with dotted names such as ``address.city``, for conditions."""
     identifying: Sequence[DataField]
     """The columns that are shown in examples, so that a user finds the rows."""
     keys: frozenset[str] = frozenset()
-    """The columns of the primary key, if the key of a row alone determines its partition and
-    bucket. Then two rows never have the same key. Otherwise empty.
+    """The columns of the primary key, if the partition and the bucket of a row depend only on its
+    key: then two rows never have the same key. In all other tables, the set is empty.
     """
     scan: Callable[[Sequence[str]], SplitScan]
     """Returns a scan of the given columns over the rows to check."""

@@ -77,10 +77,10 @@ class StagedFiles(Generic[MessageT]):
     sizes: Callable[[MessageT], Iterable[tuple[int, int]]]
     """Returns the number of rows and the size in bytes of each new file of a message."""
     table_directory: str | None = None
-    """The directory of the table; None if ``directory`` is directly inside the directory of a table
-    or branch.
+    """The directory of the table. If it exists, a missing ``directory`` is created.
 
-    In that case ``Storage.create`` creates ``directory`` if it is missing.
+    None if ``directory`` is directly inside the directory of a table or branch: then
+    ``Storage.create`` itself creates a missing ``directory``.
     """
 
     def names(self) -> list[str]:

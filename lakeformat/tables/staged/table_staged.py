@@ -97,9 +97,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Publish staged results in one snapshot, exactly once, and delete their records.
 
         Without ``commit`` the commit identity is derived from the names of the results. A repeated
-        call publishes nothing, and returns the report of the first call. A missing result raises
-        ``NotFoundError`` if the first call is not found, for example because its snapshot has
-        expired. A result whose discard has begun raises ``InvalidRequestError``.
+        call publishes nothing, and returns the report of the first call. If a result is missing and
+        no snapshot of a first call is found, for example because it has expired, ``NotFoundError``
+        is raised. A result whose discard has begun raises ``InvalidRequestError``.
         """
         require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
@@ -126,9 +126,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
     ) -> Sequence[DiscardReport]:
         """Delete staged results and their files without publishing them; a dry run by default.
 
-        Choose them either by ``addresses`` or by ``older_than``: a time, or an age such as ``"7
-        d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot of any branch has
-        are kept. A result whose publication began in the last 24 hours is kept: publish it again.
+        Choose the results either by ``addresses`` or by ``older_than``, which is a time or an age
+        such as ``"7 d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot of
+        any branch has are kept. A result whose publication began in the last 24 hours is kept:
+        publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(
@@ -178,10 +179,10 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Return the report of an earlier commit with this identity; None without such a commit."""
 
     def _require_order(self, results: Sequence[StagedResult[MessageT]]) -> None:
-        """Raise ``InvalidRequestError`` if two results in an unknown order have rows of the same
-        key.
+        """Raise ``InvalidRequestError`` if it is unknown which rows of a bucket are newer.
 
-        Rows without keys need no order.
+        For example, two results may have rows for the same bucket. Without an override, this method
+        checks nothing.
         """
 
     @abstractmethod

@@ -30,9 +30,9 @@ def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
     """Convert values from one type to another, each as Java casts it.
 
     The local time zone is always UTC, so a table reads the same on each machine. Raise
-    ``UnsupportedError`` if the cast does not exist here or in Java. Raise ``InvalidRequestError``
-    for a value that cannot be converted, such as a text that is not a number, or a timestamp beyond
-    the range of nanoseconds.
+    ``UnsupportedError`` if Java or this library has no such cast. Raise ``InvalidRequestError`` for
+    a value that cannot be converted, such as a text that is not a number, or a timestamp beyond the
+    range of nanoseconds.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array

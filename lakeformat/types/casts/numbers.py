@@ -70,8 +70,9 @@ def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
     """Convert FLOAT and DOUBLE to any number type, as Java does.
 
     For an integer type NaN becomes 0, and a number out of range becomes the limit of BIGINT or INT.
-    TINYINT and SMALLINT are converted from the INT, which wraps. For DECIMAL a number with too many
-    digits becomes null; NaN and infinity raise ``InvalidRequestError``.
+    For TINYINT and SMALLINT the number first becomes an INT; an INT that does not fit wraps. For
+    DECIMAL a number with too many digits becomes null; NaN and infinity raise
+    ``InvalidRequestError``.
     """
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)

@@ -104,8 +104,8 @@ def keeps_order(stored: DataType, wanted: DataType) -> bool:
 def keeps_distinct(stored: DataType, wanted: DataType) -> bool:
     """Return True if a cast keeps the order of values, and makes no two values equal.
 
-    This is also True for a cast to nanoseconds, which raises an error for a value outside of their
-    range.
+    The result may be True for a cast to a timestamp in nanoseconds, although not every value fits:
+    ``cast_array`` raises an error for a value that is out of range.
     """
     if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
         return False

@@ -84,10 +84,10 @@ def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
 def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers) -> pa.Array:
     """Parse ``2024-01-31 01:02:03.4``, also with a T between date and time.
 
-    A day up to 31 that its month does not have becomes the last day of the month. For TIMESTAMP,
-    ``integers`` parses texts that are only a number: a count since 1970 in the unit of the
-    precision. Raise ``InvalidRequestError`` for any other text, and if only some of the texts are
-    numbers.
+    Days up to 31 are accepted in every month: February 31 becomes the last day of February. For
+    TIMESTAMP, ``integers`` parses texts that are only a number: a count since 1970 in the unit of
+    the precision. Raise ``InvalidRequestError`` for any other text, and if only some of the texts
+    are numbers.
     """
     is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
     is_number = pc.match_substring_regex(array, _NUMERIC)

@@ -87,11 +87,11 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Return ``counts`` truncated to a precision, and the number of the result's units in a
-    millisecond. ``per_milli`` is the number of units of ``counts`` in a millisecond.
+    """Truncate ``counts`` to a precision. Return the new counts, and the number of their units in a
+    millisecond. ``per_milli`` is the number of units of the old counts in a millisecond.
 
-    As in Java, counts are rounded down. For a precision below 3 they are rounded down only to
-    milliseconds; the milliseconds are then rounded towards 1970.
+    As in Java, counts are rounded down. For a precision below 3 there are two steps: the counts are
+    rounded down to milliseconds, and these are rounded to the precision, towards 1970.
     """
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1

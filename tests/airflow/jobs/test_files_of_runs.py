@@ -163,7 +163,10 @@ def test_a_file_without_rows_removes_the_rows_of_a_map_index_that_a_shorter_list
     with caplog.at_level("WARNING", logger="spark_jobs"):
         land_mapped(land, lambda index: cleared(context[index]), b, c)
     assert land.ids() == [2, 3, 3]
-    advice = "give each of these indexes a file without rows, then clear all map indexes again"
+    advice = (
+        "for each removed index, add a file without rows to the end of the list of files. Then "
+        "clear all map indexes again"
+    )
     assert [advice in each for each in caplog.messages if "also ingesting" in each] == [True] * 2
     land_mapped(land, lambda index: cleared(context[index]), b, c, incoming("none.csv"))
     assert land.ids() == [2, 3]

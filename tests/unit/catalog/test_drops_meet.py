@@ -167,7 +167,7 @@ def test_a_table_that_was_created_again_is_kept_after_an_interrupted_drop(
     with caplog.at_level(logging.WARNING):
         catalog.repair()
         catalog.drop_table("shop.other")
-    assert f"{hidden} is kept" in caplog.text
+    assert f"{hidden}. The directory is kept" in caplog.text
     assert ids(lake.open_table(str(hidden))) == [42]
     hidden.rename(shop / "orders")
     catalog.repair()

@@ -43,7 +43,7 @@ def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
 def test_the_same_table_with_a_stuck_consumer_takes_the_command_that_the_first_run_names(catalog):
     table = crashed_table(catalog, commits=MANY_COMMITS)
     shown = lake_says(catalog, "maintain", "shop.orders", code=4)
-    [named] = re.findall(r"has ended, lake (.* maintain .*)", shown)
+    [named] = re.findall(r"has ended for good, lake (.* maintain .*)", shown)
     lake_says(catalog, *shlex.split(named))
     assert lake_says(catalog, "maintain", "shop.orders").endswith("shop.orders is healthy\n")
     assert len(table.snapshots()) == 10

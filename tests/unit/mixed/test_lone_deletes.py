@@ -90,7 +90,7 @@ def test_a_minor_compaction_records_many_lone_deletes(aged):
     assert aged.table.compact(strategy="minor", executor="serial").snapshot_ids == ()
     aged.write((2, "y", "gone"), kind="-D")
     [step] = [e for e in aged.table.maintain(dry_run=True).steps if e.step == "compact"]
-    assert "would publish a snapshot: deletes without a row" in step.reason
+    assert "would publish a snapshot: deletes that match no row" in step.reason
     assert aged.table.compact(strategy="minor", executor="serial").snapshot_ids
     assert optimized(aged.table) == {"p=y": 2}
 

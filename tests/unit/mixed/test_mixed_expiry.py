@@ -94,7 +94,7 @@ def test_a_dry_run_changes_nothing(aged):
     report = aged.table.expire_snapshots(dry_run=True)
     assert report.has_work
     assert report.lines[-1].startswith("would remove 2 files of ")
-    assert "from the change store" in report.lines[-1]
+    assert "from the newest snapshot of the change store" in report.lines[-1]
     assert aged.files() == files
 
 

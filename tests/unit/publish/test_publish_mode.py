@@ -161,7 +161,7 @@ def test_a_publication_without_an_answer_can_be_repeated(table, monkeypatch):
 
     with monkeypatch.context() as broken:
         broken.setattr("lakeformat.publish.versions.create_once", loses_the_answer)
-        with pytest.raises(CommitOutcomeUnknownError, match=r"v\d+.metadata.json.*publish again"):
+        with pytest.raises(CommitOutcomeUnknownError, match=r"v\d+.metadata.json.*Publish again"):
             lake.publish_table(table)
     assert lake.publish_table(table).published == (1,)
     assert lake.publish_table(table).published == ()

@@ -22,9 +22,10 @@ __all__ = ["require_new_rows"]
 
 
 def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestColumns) -> None:
-    """Raise UnsupportedError if a commit replaces columns of existing rows, or adds side files.
+    """Raise UnsupportedError if a commit replaces columns of existing rows.
 
-    Side files have only blobs or vectors. ``files`` are the data files that the commit added.
+    Raise it also if the commit adds files that have only blobs or vectors. ``files`` are the data
+    files that the commit added.
     """
     if not len(files) or not joins_columns(handle.schema):
         return

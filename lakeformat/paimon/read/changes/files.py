@@ -68,9 +68,11 @@ def changelog_producer(handle: TableHandle) -> str:
 
 
 def with_producer_at(handle: TableHandle, snapshot: Snapshot) -> TableHandle:
-    """Return the handle with the changelog producer of the newer schema: its own or the snapshot's.
+    """Return the handle with the changelog producer that reads of the snapshot must use.
 
-    If the handle has no changelog producer, return it unchanged.
+    If the snapshot's schema is newer than the handle's schema, this is the producer of the
+    snapshot's schema. Otherwise, or if the handle has no changelog producer, return the handle
+    unchanged.
     """
     producer = _producer_at(handle, snapshot.schema_id)
     if producer == changelog_producer(handle):
@@ -83,8 +85,8 @@ def _producer_at(handle: TableHandle, schema_id: int) -> str:
     """Return the changelog producer for reading snapshots that have the schema ``schema_id``.
 
     If the producer of the handle is ``none``, return ``none``: the rows can always be read from the
-    files that each commit added. Otherwise, return the producer of the newer schema: that of the
-    handle or ``schema_id``.
+    files that each commit added. Otherwise, return the producer of the schema ``schema_id`` if that
+    schema is newer than the handle's schema, else the producer of the handle.
     """
     own = changelog_producer(handle)
     if own == NO_PRODUCER or schema_id <= handle.schema.id:
@@ -105,7 +107,10 @@ class ChangedFiles:
     is_kept: bool = True
     """True if a long-lived changelog can keep these files after the snapshot expires."""
     is_overwrite: bool = False
-    """True if all files of a bucket must be read together: an overwrite of a primary-key table."""
+    """True for an overwrite of a primary-key table.
+
+    The deleted files of a bucket must then be read together, and so must its added files.
+    """
 
     @property
     def size_bytes(self) -> int:
@@ -139,8 +144,8 @@ class ChangeFiles:
     def reads_overwrite(self, snapshot: Snapshot) -> bool:
         """Return True for an OVERWRITE snapshot if its changes are read.
 
-        It is enough if the option for this is set in one of two schemas: that of the handle, or
-        that of the snapshot if it is newer.
+        Its changes are read if the option for reading overwrites is set in the handle's schema, or
+        in the snapshot's schema if that is newer.
         """
         if snapshot.commit_kind is not CommitKind.OVERWRITE:
             return False
@@ -154,9 +159,9 @@ class ChangeFiles:
         """Return the files that an APPEND snapshot added.
 
         In a primary-key table, these are only the files of level 0. Rows are read as stored: they
-        are not merged with rows of other commits. A COMPACT snapshot has no changes. An OVERWRITE
-        snapshot is read as by ``overwrite`` if ``streaming-read-overwrite`` is set (in an append
-        table, ``streaming-read-append-overwrite``); otherwise it has no changes.
+        are not merged with rows of other commits. A COMPACT snapshot has no changes. For an
+        OVERWRITE snapshot, return the same as ``overwrite`` if ``streaming-read-overwrite`` is set
+        (in an append table, ``streaming-read-append-overwrite``); otherwise it has no changes.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)

@@ -58,10 +58,10 @@ def with_kept_files(
 
     ``changed`` are the entries that the snapshot committed. A file that it deleted and added again
     counts as kept. Kept files in changed buckets are read, too, because a rollback can change which
-    of their rows are visible: each is returned as a DELETE and as an ADD entry. A bucket also
-    counts as changed if its deletion vectors changed.
+    of their rows are visible. Each kept file is returned twice: as a DELETE and as an ADD entry. A
+    bucket also counts as changed if its deletion vectors changed.
 
-    ``live_files`` returns the files of some partitions in this snapshot.
+    ``live_files`` returns the live files of the given partitions in this snapshot.
     """
     left = _unpaired(changed)
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
@@ -85,8 +85,8 @@ def with_kept_files(
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
     """Return the deleted files of each bucket, then the added files of each bucket.
 
-    ``entries`` are those of ``with_kept_files``. A partition with postponed rows, which may have
-    any key, is one group.
+    ``entries`` is the result of ``with_kept_files``. A partition with postponed rows counts as one
+    bucket, because these rows may have any key.
     """
     postponed = postponed_partitions(entries)
     buckets: dict[tuple[FileKind, bytes, int], list[ManifestEntry]] = {}
@@ -99,7 +99,7 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
 def _require_no_vectors(handle: TableHandle, expired: int) -> None:
     """Raise NotFoundError if the table uses deletion vectors.
 
-    Those of the snapshot ``expired`` can no longer be read.
+    The snapshot with the number ``expired`` has expired, so its deletion vectors cannot be read.
     """
     if handle.options.deletion_vectors_enabled:
         read_snapshot(handle.storage, handle.layout, expired)
@@ -127,9 +127,10 @@ def _with_other_vectors(
 def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the changes of the deleted or the added files ``entries`` of one bucket.
+    """Stream the changes of one bucket, from its deleted files or from its added files.
 
-    In a primary-key table, rows of deleted files are ``-D``, rows of added files ``+I`` or ``+U``.
+    ``entries`` are these files. In a primary-key table, rows of deleted files are ``-D``, and rows
+    of added files are ``+I`` or ``+U``.
     """
     if entries[0].kind is FileKind.ADD:
         yield from map(asked.of_stored, _merged(handle, snapshot, entries, asked, hides=True))
@@ -144,9 +145,10 @@ def overwritten_rows(
 
 @contextmanager
 def _explaining_earlier_rows(handle: TableHandle, snapshot: Snapshot) -> Iterator[None]:
-    """Advise a full read if a file with the earlier rows of an overwrite is missing.
+    """Raise an error that advises a full read if a file with the overwritten rows is missing.
 
-    Raise SnapshotExpiredError in place of CorruptTableError if the preceding snapshot has expired.
+    The error is SnapshotExpiredError if the preceding snapshot has expired, otherwise
+    CorruptTableError.
     """
     try:
         yield

@@ -46,7 +46,7 @@ class ChangedRows:
     def of_stored(
         self, batch: pa.RecordBatch, *, source: str = "a data file of the table"
     ) -> pa.RecordBatch:
-        """Return stored rows of a primary-key table as the columns of the result.
+        """Return stored rows of a primary-key table with the columns of the result.
 
         The numbers in ``_VALUE_KIND`` become the texts of ``rowkind``. Raise CorruptTableError,
         which names ``source``, if a number is not a row kind.
@@ -60,11 +60,11 @@ class ChangedRows:
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of an append table as the columns of the result, with the kind ``+I``."""
+        """Return rows of an append table with the columns of the result and the kind ``+I``."""
         return self.all_of("+I", batch)
 
     def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows as the columns of the result, each row with the row kind ``kind``."""
+        """Return rows with the columns of the result; each row has the row kind ``kind``."""
         return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
 
     def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -37,7 +37,7 @@ class PartitionChange:
     """The partition as in ``dt=a/h=1``; empty for the whole table and for unpartitioned tables."""
     added_files: int
     added_rows: int
-    """The number of rows in added files; a compaction counts the rows that it rewrote."""
+    """The number of rows in added files, including rows that a compaction rewrote."""
     added_bytes: int
     deleted_files: int
     deleted_rows: int

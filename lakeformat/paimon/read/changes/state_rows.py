@@ -37,9 +37,7 @@ class StateRows:
     least_level: int = 0
     """Files below this level are skipped."""
     with_streamed: bool = False
-    """True to include rows of level 0 and postponed rows, which a stream has delivered as
-    changes.
-    """
+    """True to include level-0 rows and, in a table without a changelog producer, postponed rows."""
     keep_retracts: bool = False
     """True to keep the delete row of a deleted key instead of dropping the key."""
 

@@ -221,7 +221,10 @@ class ChangeStream(TableStream[Snapshot, int]):
 
 
 def lowest_streamed_level(handle: TableHandle) -> int:
-    """Return the lowest level whose rows no later changelog delivers."""
+    """Return the lowest level that the first full read of a stream includes.
+
+    The rows of lower levels are delivered later, as the changelog of a compaction.
+    """
     if not handle.schema.primary_keys:
         return 0
     highest = handle.options.level_count - 1

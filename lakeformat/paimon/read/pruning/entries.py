@@ -224,8 +224,9 @@ class _Pruner:
         ]
 
     def _stored_position(self, column: str, covered: Sequence[DataField]) -> int:
-        """Return the position in ``covered`` of the field with the id of the table's column
-        ``column``; the field may have an earlier name of the column.
+        """Return the position of the table's column ``column`` among the fields ``covered``.
+
+        The field is found by its id, because the column may have been renamed.
         """
         [wanted] = [field.id for field in self.schema.fields if field.name == column]
         return [field.id for field in covered].index(wanted)
@@ -237,9 +238,10 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _MinMaxStatistics:
-    """Minima and maxima of files or manifests as framed binary rows, and their null counts.
+    """The minimum values, maximum values and null counts of each file or manifest.
 
-    If ``nulls`` is None, ``least`` and ``most`` are the same column: the exact partition values.
+    The values are framed binary rows. If ``nulls`` is None, ``least`` and ``most`` are one object,
+    which holds the exact partition values.
     """
 
     least: BytesColumn

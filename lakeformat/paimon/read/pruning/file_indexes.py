@@ -2,8 +2,8 @@
 """Pruning by file indexes: skips files whose index shows that no row meets the conditions.
 
 Only files that statistics do not exclude are tested. An index covers the rows as stored, before a
-merge. So in a table that merges rows, indexes exclude files by the same rule as value bounds: see
-``by_merged_values``.
+merge. So in a table with a primary key, conditions on other columns exclude a file only if
+``by_merged_values`` allows it.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ class IndexPruner:
         return found
 
     def _indexes(self, entry: ManifestEntry, columns: set[str]) -> Iterator[tuple[str, Bodies]]:
-        """Yield the indexes of a data file: the embedded ones, then those of each index file, with
-        the name of their source for errors.
+        """Yield the embedded indexes of a data file, then the indexes of each of its index files.
+
+        The str of each pair names the source of the indexes, for error messages.
         """
         embedded = entry.file.embedded_file_index
         if embedded is not None:

@@ -97,7 +97,7 @@ def test_a_plan_shows_what_would_be_done_and_changes_nothing(storage):
         "3 files, at least min_input_files=3",
     ]
     assert plan.to_dict()["groups"][0]["files"] == 3
-    assert "not chosen: only 3 files" in str(IcebergTable(handle).plan_compaction())
+    assert "not chosen: only 3 small files" in str(IcebergTable(handle).plan_compaction())
     assert stored_files(storage) == before
 
 

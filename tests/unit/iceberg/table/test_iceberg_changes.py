@@ -284,7 +284,7 @@ def test_a_column_with_the_name_of_the_kind_must_be_left_out(tmp_path, table_for
     )
     begin = table.position()
     table.write(pa.table({"id": [1], "rowkind": [5]}))
-    error = r"has a column 'rowkind', .*: rename the column of the table, or read only o"
+    error = r"has a column 'rowkind', .*: rename the column of the table. Or read only o"
     for asked in (
         {},
         {"columns": ["rowkind"]},

@@ -78,7 +78,7 @@ def test_a_stream_that_died_while_it_published_is_told_of_after_a_day(orders, cl
     assert told(orders) == [
         "consumer 'spark-a%2Fb' of a stream that crashed while publishing has not moved for 1 d, "
         "so snapshot 4 and all later ones cannot expire: restart the stream or, if it "
-        "has ended, lake maintain shop.orders --expire-consumers '1 d'"
+        "has ended for good, lake maintain shop.orders --expire-consumers '1 d'"
     ]
 
 
@@ -86,7 +86,7 @@ def test_the_command_that_is_named_frees_what_was_kept(orders, clock):
     died_publishing(orders)
     clock.ahead = 2 * DAY
     [reason] = told(orders)
-    command = shlex.split(reason.partition("has ended, lake ")[2])
+    command = shlex.split(reason.partition("has ended for good, lake ")[2])
 
     assert command[:3] == ["maintain", "shop.orders", "--expire-consumers"]
     orders.maintain(expire_consumers=command[3])  # a command of its own would have another clock

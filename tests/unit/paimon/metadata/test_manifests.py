@@ -144,7 +144,10 @@ def test_the_same_name_in_another_bucket_or_partition_is_another_file():
     ("entries", "reason"),
     [
         ([entry(), entry()], "adds data-u-0.parquet of bucket 0 twice"),
-        ([entry(kind=FileKind.DELETE)], "deletes data-u-0.parquet of bucket 0, which it never"),
+        (
+            [entry(kind=FileKind.DELETE)],
+            "deletes data-u-0.parquet of bucket 0, which no earlier commit added",
+        ),
     ],
 )
 def test_entries_that_contradict_one_another_are_corruption(entries, reason):

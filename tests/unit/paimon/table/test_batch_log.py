@@ -195,7 +195,8 @@ def test_a_published_batch_of_another_checkpoint_is_refused(orders, number):
         of_checkpoint(orders, each, "first")
 
     with pytest.raises(
-        lake.InvalidRequestError, match=r"published commit 1 from another .* set 'query' to a new"
+        lake.InvalidRequestError,
+        match=r"already begun commit 1 from another .* set 'query' to a new",
     ):
         of_checkpoint(orders, number, "second")
 
@@ -219,7 +220,7 @@ def test_an_interrupted_batch_of_another_checkpoint_is_refused_only_if_published
     with pytest.raises(KeyboardInterrupt):
         of_checkpoint(orders, 1, "second", dies="after")
 
-    with pytest.raises(lake.InvalidRequestError, match=r"published commit 1 from another"):
+    with pytest.raises(lake.InvalidRequestError, match=r"already begun commit 1 from another"):
         of_checkpoint(orders, 1, "third")
 
     of_checkpoint(orders, 1, "second")
@@ -234,7 +235,7 @@ def test_a_failed_batch_keeps_the_checkpoint_of_the_batch_before(orders, number)
         of_checkpoint(orders, 2, "first", dies="fails")
     assert consumers(orders) == []
 
-    with pytest.raises(lake.InvalidRequestError, match=r"published commit 1 from another"):
+    with pytest.raises(lake.InvalidRequestError, match=r"already begun commit 1 from another"):
         of_checkpoint(orders, number, "second")
 
     of_checkpoint(orders, 1, "first")
@@ -248,7 +249,7 @@ def test_an_interrupted_batch_belongs_to_the_checkpoint_that_repeats_it(orders):
     with pytest.raises(KeyboardInterrupt):
         of_checkpoint(orders, 0, "second", dies="after")
 
-    with pytest.raises(lake.InvalidRequestError, match=r"published commit 0 from another"):
+    with pytest.raises(lake.InvalidRequestError, match=r"already begun commit 0 from another"):
         of_checkpoint(orders, 0, "first")
 
     of_checkpoint(orders, 0, "second")
