@@ -45,9 +45,9 @@ def announce(
 
     Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. With
     ``partition_column``, the values of this column in the changed partitions become the event's
-    partition keys, except for an alias. Raises ``LakeArgumentError`` if the table is not
-    partitioned by this column, or if Airflow is older than 3.3, and ``UnsupportedError`` for a
-    table of another format than Paimon.
+    partition keys, except for an alias. With this argument, ``announce`` raises
+    ``UnsupportedError`` for a table of another format than Paimon, and ``LakeArgumentError`` if the
+    table is not partitioned by this column, or if Airflow is older than 3.3.
     """
     meant = _address(result, lake_conn_id)
     targets = [] if meant is None else [*_targets(outlets, meant)]

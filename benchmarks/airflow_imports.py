@@ -49,8 +49,8 @@ print(json.dumps([len(set(sys.modules) - known), ended - loaded, loaded - began]
 
 @dataclass(frozen=True, slots=True)
 class ImportCost:
-    """The number of modules that an import adds to those of ``airflow.sdk``, and the CPU times of
-    both imports.
+    """The cost of an import after ``airflow.sdk``: the number of modules that it adds, and its CPU
+    time. For comparison, also the CPU time of importing ``airflow.sdk``.
     """
 
     modules: int
@@ -59,8 +59,9 @@ class ImportCost:
 
 
 def other_versions(root: Path) -> dict[str, str]:
-    """Return the Python of each environment that ``bin/test compat`` has set up in the project's
-    folder ``root``, by its version of Airflow.
+    """Return the paths of the Python interpreters in the environments that ``bin/test compat`` has
+    set up. The keys are the Airflow versions of these environments; ``root`` is the project's
+    folder.
     """
     ask = "from importlib.metadata import version; print(version('apache-airflow'))"
     pythons = [str(path) for path in sorted(root.glob(".venv-airflow-*/bin/python"))]

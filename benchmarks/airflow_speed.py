@@ -1,8 +1,9 @@
 """Measures a real Airflow on SQLite: ``python -m benchmarks.airflow_speed``.
 
-It compares tasks that work on metadata with an empty Python task, in turns, from the request of a
-run to its end. Then it measures the delay of a commit's asset event. This takes some minutes. The
-page with the results, ``airflow_speed.md``, includes the load of the machine.
+It compares tasks that work on metadata with an empty Python task. Their DAGs run in turns, and each
+run is measured from its queueing to its end. Then the delay of a commit's asset event is measured.
+This takes some minutes. The page with the results, ``airflow_speed.md``, includes the load of the
+machine.
 """
 
 from __future__ import annotations
@@ -99,8 +100,8 @@ def _times(airflow: LocalAirflow, rounds: int) -> dict[str, list[float]]:
 
 
 def run_table(times: Mapping[str, Sequence[float]]) -> Iterator[str]:
-    """Yield the lines of the table of runs. The fastest runs decide, because slower ones may have
-    waited for the scheduler.
+    """Yield the lines of the table of runs. The fastest runs of the tasks are compared, because
+    slower runs may have waited for the scheduler.
     """
     rounds = len(times[BASELINE])
     yield (
@@ -121,8 +122,8 @@ def _run_seconds(airflow: LocalAirflow, name: str) -> float:
 
 
 def _delays(airflow: LocalAirflow, watched: lake.Table, commits: int) -> list[float]:
-    """Measure the time from the end of a commit to its event, at varying moments of the
-    interval.
+    """Measure the time from the end of each commit to its asset event. The commits end at different
+    moments of the poll interval.
     """
     delays = []
     _wait_for_watcher(airflow, watched)

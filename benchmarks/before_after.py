@@ -112,8 +112,8 @@ def ask(process: Worker, request: float) -> float:
 
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
-    """Return the CPU seconds of the earlier checkout and of this one. In every second turn, this
-    one runs the candidate first.
+    """Run a candidate in both checkouts; return the CPU seconds of the earlier checkout and of this
+    one. The earlier checkout begins, but in every second turn this checkout begins.
     """
     if turn % 2:
         after = ask(now, number)
@@ -122,8 +122,8 @@ def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[flo
 
 
 def work(name: str, data: str) -> None:
-    """Answer requests. A number with a fraction is the scale of the data to make; a whole number is
-    the index of the candidate to run.
+    """Answer requests. A float is the scale of the data to make; an int is the index of the
+    candidate to run.
     """
     if not Path(lakeformat.__file__).is_relative_to(Path.cwd()):
         sys.exit(f"{Path.cwd()} is not a checkout: it has no lakeformat")

@@ -1,4 +1,7 @@
-"""Tables of sorted runs to compact, and the floor: reading all files and writing the result."""
+"""Tables of sorted runs to compact, and the floor with which a compaction is compared.
+
+The floor is the unavoidable work: reading all files and writing the result.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Java calls ``rewrite_data_files`` of Iceberg in a Spark of two threads. Both programs start from the
 same files and must end with the same rows; if the compaction sorts, also in the same order.
-``bin/javapeer.py`` fetches Iceberg, as for ``bin/test java``.
+``bin/javapeer.py`` fetches Iceberg's jar; ``bin/test java`` uses the same one.
 """
 
 from __future__ import annotations

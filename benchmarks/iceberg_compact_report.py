@@ -1,4 +1,4 @@
-"""The comparison of compactions with Java's as a page in Markdown."""
+"""The report that compares compactions by this library and by Java, as a page in Markdown."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Iceberg's Java library in a Spark of two threads, as the peer of benchmarks.
 
-``bin/javapeer.py`` fetches it, as for ``bin/test java``.
+``bin/javapeer.py`` fetches Iceberg's jar; ``bin/test java`` uses the same one.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class PartitionColumn:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The files of one manifest, each as the members of ``data_file``."""
+    """The files of one manifest, each as a dict of the fields of its Avro record ``data_file``."""
 
     files: Sequence[Mapping[str, Any]]
     sequence_number: int = 1

@@ -27,7 +27,7 @@ FILES = 100_000
 ROUNDS = 3
 _MB = 1_000_000
 DAY = 77
-"""The number of days from the first day of the table to the day of a scan."""
+"""The number of days from the first day of the table to the day of the scan "one day"."""
 
 
 @dataclass(frozen=True, slots=True)

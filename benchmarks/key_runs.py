@@ -42,7 +42,7 @@ def scattered(runs: int, *, again: float) -> KeyRuns:
 def ranges(runs: int, *, again: float) -> KeyRuns:
     """Return runs that each have one range of keys, as in a table whose keys grow with time.
 
-    In each range but the first, ``again`` is the share that the range before it has, too.
+    In each range but the first, ``again`` is the share of the keys that the range before has, too.
     """
 
     def keys(rows: int) -> Iterator[Numbers]:

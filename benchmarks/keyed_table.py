@@ -64,10 +64,10 @@ def open_keyed(folder: Path, **options: str) -> lake.Table:
 
 
 def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches]:
-    """Return a read of all rows of the table's files with pyarrow only, with exactly the columns of
-    the table.
+    """Return a function that reads all rows of the table's files with pyarrow alone. It reads the
+    columns of the table, without the system columns.
 
-    ``verified`` compares the checksums of pages, as the library always does.
+    If ``verified`` is True, it compares the checksums of pages, as the library always does.
     """
     files = sorted(folder.glob("**/bucket-0/*.parquet"))
     columns = open_keyed(folder).schema.column_names

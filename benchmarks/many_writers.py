@@ -1,8 +1,9 @@
 """Compares the commits per second of sixteen processes on one table with those of one process.
 
-``python -m benchmarks.many_writers [SECONDS]`` lets one process commit for that time, then sixteen
-processes at once on another table, both on local disk, in three rounds. It writes
-``results/many_writers.md``. No commit may fail, and each must be in the table once.
+``python -m benchmarks.many_writers [SECONDS]`` measures three rounds. In each round, one process
+commits for ``SECONDS`` seconds. Then sixteen processes commit in parallel to another table, also
+for ``SECONDS`` seconds. Both tables are on local disk. No commit may fail, and each must be in its
+table once. The report is ``results/many_writers.md``.
 """
 
 from __future__ import annotations

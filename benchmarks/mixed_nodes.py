@@ -45,7 +45,8 @@ class Answer:
 def ask(folder: Path, rows: int, nodes: Sequence[tuple[int, int]] = NODES) -> Iterator[Answer]:
     """Yield the answer of each table; raise ``AssertionError`` if the tables differ.
 
-    ``nodes`` has the numbers of nodes of base files and of changes.
+    ``nodes`` has a pair for each table: the number of nodes of its base files, then that of its
+    changes.
     """
     found: set[Sums] = set()
     keys = np.random.default_rng(7).permutation(rows)

@@ -1,10 +1,10 @@
-"""Measures reads while no optimizing runs: Mixed tables beside Iceberg's equality deletes.
+"""Compares reads without optimizing: a Mixed table, and an Iceberg table with equality deletes.
 
 ``python -m benchmarks.mixed_stalled [COMMITS] [--java]`` upserts random keys into a table of each
 kind, in ``COMMITS`` commits. After each quarter of the commits it reads all rows of both tables;
 the rows must be equal. In a second pair of tables, only keys of one of eight hash buckets change.
-The report is ``results/mixed_stalled.md``. With ``--java`` Iceberg's Java library reads the first
-table with equality deletes, too, and the report is ``results/mixed_stalled_java.md``.
+The report is ``results/mixed_stalled.md``. With ``--java``, Iceberg's Java library also reads the
+Iceberg table of the first pair, and the report is ``results/mixed_stalled_java.md``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Mixed tables of sample rows with changes that no optimizing has merged, and reads of their
-files with pyarrow.
+"""Mixed tables of sample rows, with changes that are not merged into the base store.
+
+``read_files`` reads the files of such a table with pyarrow alone.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def data_files(table: MixedTable) -> list[Path]:
 
 
 def read_files(table: MixedTable) -> Callable[[], Batches]:
-    """Return a read of every row of ``data_files`` with pyarrow alone, file by file."""
+    """Return a function that reads every row of ``data_files`` with pyarrow alone, file by file."""
 
     def work() -> Batches:
         for path in data_files(table):

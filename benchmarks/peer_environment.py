@@ -1,4 +1,4 @@
-"""The environment of the other libraries that benchmarks compare with."""
+"""The Python environment of Delta Lake, Lance and PyIceberg, the peers of some benchmarks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Runs in the environment of one table format: times upserts, compaction and a read, as JSON.
+"""Times upserts, compaction and a read of one table format, and prints the timings as JSON.
 
 Arguments: ours, deltalake or lance; the folder of the Arrow files; the folder for the table. The
-environment of the peers has none of this library's modules, so this file imports only the standard
-library, pyarrow and the format itself.
+environment of deltalake and lance has none of this library's modules, so this file imports only the
+standard library, pyarrow and the library of the format.
 """
 
 import json

@@ -47,7 +47,7 @@ _PARTITION = (
 def write_metadata_table(folder: Path, count: int) -> None:
     """Write a table of one snapshot with entries of data files that do not exist.
 
-    Files follow each other by day; those of a day are spread over the buckets.
+    The files are in the order of their days; those of one day are spread over the buckets.
     """
     chance, location = random.Random(7), f"file://{folder}"
     starts = range(0, count, FILES_PER_MANIFEST)

@@ -44,7 +44,10 @@ MILLIS = 1_767_225_600_000
 def sample_entries(
     count: int, *, is_keyed: bool, partitions: int = PARTITIONS
 ) -> list[ManifestEntry]:
-    """Return entries of files with consecutive ids; the files belong to the partitions in turn."""
+    """Return entries of files; each file has the next range of ``id`` and the next partition.
+
+    After the last partition, the first one is next.
+    """
     chance = random.Random(7)
     return [_entry(number, partitions, chance, is_keyed=is_keyed) for number in range(count)]
 
@@ -75,7 +78,11 @@ def _entry(number: int, partitions: int, chance: random.Random, *, is_keyed: boo
 
 
 def _row(*numbers: int) -> bytes:
-    """Return a row with its header; the slots of INT and BIGINT have the same layout."""
+    """Return a framed binary row of numbers that are 0 or more.
+
+    The row is right for columns of INT and BIGINT, because both store such a number in the same
+    eight bytes.
+    """
     packed = struct.pack(f"<{len(numbers)}q", *numbers)
     return len(numbers).to_bytes(4, "big") + bytes(8) + packed
 
@@ -129,9 +136,10 @@ def write_sample_snapshot(
     rows: int = 0,
     index_manifest: str | None = None,
 ) -> None:
-    """Write the lists of the manifests, then snapshot ``number`` with the added ``rows``.
+    """Write the base and delta manifest lists, then snapshot ``number``.
 
-    Snapshot 1 appends; each later one overwrites.
+    ``rows`` is both its total and its delta record count. Snapshot 1 appends; each later one
+    overwrites.
     """
     names = [f"manifest-list-{number}-{which}" for which in range(2)]
     sizes = [

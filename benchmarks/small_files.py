@@ -1,4 +1,7 @@
-"""Iceberg tables of small files to compact, and the floor: reading all rows and writing them."""
+"""Iceberg tables of small files to compact, and the floor with which a compaction is compared.
+
+The floor is the unavoidable work: reading all rows and writing them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ __all__ = [
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """A function that reads the rows of the result."""
 Change: TypeAlias = Callable[[pa.Table], pa.Table]
-"""Turns stored rows into current rows, for the baseline."""
+"""Applies the change of a table to rows that the floor has read from its data files."""
 
 BASELINE, CANDIDATE = "read all + write all", "table.compact()"
 NAME = "bench.orders"
@@ -86,8 +89,9 @@ def compaction_question(
 ) -> Question[Path, Made]:
     """Return the question that compares a compaction on one core with the floor.
 
-    ``change`` changes the table after it is written, for example by deletes, and ``floor_change``
-    has the same effect on stored rows. ``how`` are the arguments of the compaction.
+    ``change`` changes the table after it is written, for example by deletes. ``floor_change``
+    has the same effect on the rows that the floor reads from the data files. ``how`` are the
+    arguments of the compaction.
     """
 
     def make(folder: Path, count: int) -> None:

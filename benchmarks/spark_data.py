@@ -57,7 +57,7 @@ class Data:
         return self.spark.read.parquet(str(self.files))
 
     def paths_of(self, name: str) -> list[str]:
-        """Return the data files of a table, also those that must be merged."""
+        """Return the paths of all data files of a table, including those that a read must merge."""
         files = self.table(name).system_table("files").scan().to_arrow()
         found: list[str] = files["file_path"].to_pylist()
         return found
@@ -68,7 +68,10 @@ class Data:
 
 
 def digest(frame: DataFrame) -> tuple[int, int]:
-    """Return the number of rows, and a sum that any other row or value would change."""
+    """Return the number of rows and the sum of their hashes.
+
+    Frames with equal rows have equal digests, in any order of the rows.
+    """
     from pyspark.sql import functions as sql
 
     hashed = sql.xxhash64(*(sql.col(name) for name in COLUMNS)).cast("decimal(38,0)")
@@ -79,8 +82,8 @@ def digest(frame: DataFrame) -> tuple[int, int]:
 
 @contextmanager
 def made_data(rows: int) -> Iterator[Data]:
-    """Yield a session, files, a compacted table, a table with eight overlapping runs and an empty
-    one.
+    """Yield a session, plain files, and three tables: one is compacted, one has eight overlapping
+    runs, and one is empty.
     """
     with tempfile.TemporaryDirectory(prefix="lake-bench-spark-") as folder:
         warehouse, files, spare = (Path(folder, name) for name in ("warehouse", "files", "spare"))
@@ -116,7 +119,9 @@ def _distinct(rows: int) -> Iterator[pa.Table]:
 
 
 def overlapping_parts(rows: int) -> Iterator[pa.Table]:
-    """Yield unsorted runs; each but the first repeats half of the keys of the run before it."""
+    """Yield the rows of each run, unsorted. Each run, except the first, repeats half of the keys
+    of the run before it.
+    """
     size = rows // FILES
     random = np.random.default_rng(SEED)
     for number, values in enumerate(_values(size)):

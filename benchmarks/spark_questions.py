@@ -201,7 +201,7 @@ def _total(frame: Frame) -> object:
 
 
 def _restoring(data: Data, name: str) -> Work:
-    """Return a function that restores the current state of a table."""
+    """Copy a table; return a function that replaces the table by this copy."""
     place = data.warehouse / "{}.db/{}".format(*name.split("."))
     kept = data.spare / name
     shutil.copytree(place, kept, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""The answer to a question about Spark as a page in Markdown."""
+"""Formats the answer to a question about Spark: a page in Markdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def format_spark_report(
     """Return the page in Markdown."""
     load = Spread.of(run.loads)
     floors = [candidate.name for candidate in candidates if candidate.answer is None]
-    checked = "all" if not floors else f"all but *{', '.join(floors)}*, a floor,"
+    but = f" except *{', '.join(floors)}* (only a part of the work)" if floors else ""
     cores = os.cpu_count()
     lines = [
         f"# {question.sentence}",
@@ -54,8 +54,8 @@ def format_spark_report(
         *_measurements(answer),
         "",
         f"A ratio is the time of *{answer.baseline}* divided by the candidate's in the same round: "
-        "1 is as fast, more is faster. Candidates took turns, in another order each round, after "
-        f"{checked} had given equal answers.",
+        f"1 is as fast, more is faster. First all candidates{but} gave equal answers. Then the "
+        "candidates took turns, in another order each round.",
         "",
         "## Made by",
         "",

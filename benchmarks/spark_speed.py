@@ -3,7 +3,7 @@
 Asks the given questions, or all, in one session, ``local[2]``. A report of each question is written
 to benchmarks/results. First all candidates of a question must give the same answer. Then they are
 timed in turns, round by round; CPU time is that of all processes that take part. Some questions
-also have a floor: a candidate without an answer that does only a part of the work, and so shows the
+also have a floor. This candidate does only a part of the work and gives no answer; its time is the
 best possible time.
 
 Exit code: 0 all questions were answered, 1 the candidates of a question gave different answers.
@@ -31,8 +31,8 @@ __all__ = ["check_answers", "main", "measured"]
 
 RESULTS = Path(__file__).resolve().parent / "results"
 WARM_UP_ROUNDS = 1
-"""Warm-up runs besides the check of answers, because the JVM compiles code that has run often
-enough.
+"""The number of rounds whose times are discarded, because the JVM compiles code only after it has
+run often. The check of answers, which runs each candidate once, is not one of these rounds.
 """
 
 

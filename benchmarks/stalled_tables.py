@@ -45,7 +45,9 @@ Sums = tuple[int, int]
 
 @dataclass
 class EqualityTable:
-    """An Iceberg table whose writer deletes each key by value before it stores the row."""
+    """An Iceberg table. Each upsert adds a data file and a file of equality deletes with the same
+    keys.
+    """
 
     folder: Path
     manifests: list[Manifest] = field(default_factory=list)
@@ -80,7 +82,8 @@ class EqualityTable:
 def create_mixed(folder: Path, keys: Numbers, nodes: int, change_nodes: int | None = None) -> Any:
     """Create a Mixed table with rows of these keys in its base store.
 
-    New base files have ``nodes`` nodes, and changes ``change_nodes``, by default the same number.
+    Base files are divided into ``nodes`` hash buckets, and change files into ``change_nodes``, by
+    default the same number.
     """
     catalog = lake.open_catalog(str(folder), format="iceberg")
     catalog.create_database("bench")
@@ -106,7 +109,8 @@ def changes_of(
 ) -> Iterator[int]:
     """Upsert random keys into both tables, ``commits`` times.
 
-    Yield the number of commits so far: 0 before the first, then after each quarter of them.
+    Yield the number of commits so far: 0 before the first commit, then the number after each
+    quarter of ``commits``.
     """
     random, (mixed, plain) = np.random.default_rng(7), tables
     for number in range(commits + 1):

@@ -15,8 +15,10 @@ and the CPU times of the process and of its ended children.
 
 
 def tree_ticks() -> dict[int, int]:
-    """Return the CPU ticks so far of this process and each descendant, by process id; each includes
-    its ended children. Only on Linux.
+    """Return the CPU ticks so far of this process and each descendant, by process id. This works
+    only on Linux.
+
+    The ticks of a process include those of ended children for which it has waited.
 
     Spark works in a JVM and in Python workers, which ``time.process_time`` does not include.
     """
@@ -43,8 +45,8 @@ def tree_ticks() -> dict[int, int]:
 def cpu_seconds_between(before: Mapping[int, int], after: Mapping[int, int]) -> float:
     """Return the CPU time between two measurements.
 
-    Spark's idle Python workers end at any time, and the system then forgets their times. So the
-    last part of their time is not counted.
+    The parent of Spark's Python workers does not wait for their end. So if a worker ends between
+    the measurements, its time since the first measurement is not counted.
     """
     used = sum(ticks - before.get(process, 0) for process, ticks in after.items())
     return used / os.sysconf("SC_CLK_TCK")

@@ -41,7 +41,7 @@ def choose(root: Path, versions: Sequence[str]) -> dict[str, packages.Environmen
     Raise ``SetupError`` for an unknown version.
 
     The version of the project's own environment has the value None, because its tests run in this
-    process's environment. Without ``versions`` it comes first.
+    process's environment. If ``versions`` is empty, this version is the first one in the result.
     """
     every = {tested_version(root): None, **environments(root)}
     for version in versions:

@@ -1,9 +1,9 @@
 """Runs ``bin/demo``: first a table by hand, then tables that a real Airflow maintains.
 
 In the first part a table is created, written twice, inspected and read back, in a few seconds. Then
-Airflow starts on this machine (SQLite, no network but loopback). It ingests the changes of a shop,
-compacts and expires, and the asset event of one DAG starts another. Airflow ends when this command
-ends. All tables are in one warehouse.
+Airflow starts on this machine (SQLite, no network but loopback). One DAG ingests the changes of a
+shop, compacts the table and expires its snapshots. The asset event of that DAG starts a second DAG.
+Airflow ends when this command ends. All tables are in one warehouse.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def _tell(chosen: Path | None) -> None:
 
 @contextmanager
 def _alone(asked: DemoRequest) -> Iterator[None]:
-    """Lock the default folder, in which a demo deletes the files of an earlier one. Raise
-    ``UnavailableError`` if another demo runs in it.
+    """Lock the default folder if this demo uses it, because a demo deletes the files of an earlier
+    demo there. Raise ``UnavailableError`` if another demo runs in that folder.
     """
     if asked.warehouse is not None or asked.folder is not None:
         yield  # a folder that no other demo uses
@@ -115,8 +115,8 @@ def _alone(asked: DemoRequest) -> Iterator[None]:
 
 
 def _fresh_folder(chosen: Path | None) -> Path:
-    """Return the folder of the demo. In the default folder, delete Airflow's files and the source
-    files of an earlier demo.
+    """Return the folder of the demo. If it is the default folder, delete Airflow's files and the
+    CSV files that an earlier demo left there.
     """
     folder = (chosen or DEFAULT_WAREHOUSE.parent).resolve()
     for made in (folder / "airflow", folder / "incoming"):

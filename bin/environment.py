@@ -103,8 +103,8 @@ def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 
 
 def has_java(home: str) -> bool:
-    """Return True if ``home`` has a bin/java. A home in the stamp file may have none, because a
-    Java in .venv is deleted when .venv is rebuilt.
+    """Return True if ``home`` has a bin/java. The home that the stamp file names can lack it: a
+    rebuild of .venv also deletes a Java in .venv.
     """
     return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
 
@@ -185,8 +185,9 @@ def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
 def work_environ(
     ours: packages.Environment, environ: Mapping[str, str], java_home: str
 ) -> dict[str, str]:
-    """Return the environment variables of the command. Its PATH begins with this environment; the
-    caller's variables about Spark or Airflow are left out.
+    """Return the environment variables of the command. The PATH begins with the programs of the
+    virtual environment ``ours``. The caller's variables that change Java, Python, Hadoop, Spark,
+    Airflow or this project are left out.
     """
     kept = {
         name: value

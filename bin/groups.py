@@ -52,9 +52,7 @@ class Group:
     tests_of: str = ""
     """The group whose tests this group runs again; empty for a group with its own tests."""
     if_named: tuple[str, ...] = ()
-    """Further groups. If the command line names tests of these groups, this group runs those tests,
-    too.
-    """
+    """Names of other groups, whose tests this group runs if the command line names the tests."""
 
     @property
     def folder(self) -> str:
@@ -143,7 +141,9 @@ class Request:
     groups.
     """
     left_out: tuple[Group, ...] = ()
-    """The groups that are left out because no group is named."""
+    """The groups that are left out because they run only when named; empty if the command line
+    names groups or tests.
+    """
     is_whole: bool = False
     """True if the exhaustive tests run all cases, not only a sample."""
     airflow: tuple[str, ...] = ()

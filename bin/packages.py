@@ -77,7 +77,7 @@ class Environment:
 
     @property
     def stamp(self) -> Path:
-        """The file that lists the complete parts."""
+        """The file that lists the complete parts of the environment."""
         return self.folder / "stamp.json"
 
     @property
@@ -105,7 +105,7 @@ def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
 
 
 def is_ready(environment: Environment) -> bool:
-    """Return True if all packages, and the project if the environment has it, are installed."""
+    """Return True if all packages are installed, and with ``holds_project`` also the project."""
     return has_packages(environment) and (
         not environment.holds_project
         or read_stamp(environment).get("project") == project_digest(environment)
@@ -149,9 +149,7 @@ def project_digest(environment: Environment) -> str:
 
 
 def read_stamp(environment: Environment) -> dict[str, str]:
-    """Return the digests of the complete parts by name; empty if the environment is missing or
-    damaged.
-    """
+    """Return the entries of the stamp by name; empty if the environment is missing or damaged."""
     if not environment.python.exists():
         return {}
     try:
@@ -162,7 +160,7 @@ def read_stamp(environment: Environment) -> dict[str, str]:
 
 
 def update_stamp(environment: Environment, **complete: str) -> None:
-    """Add complete parts to the stamp, whose file is replaced in one step."""
+    """Add entries to the stamp, whose file is replaced in one step."""
     stamp = read_stamp(environment) | complete
     draft = environment.stamp.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
@@ -172,7 +170,7 @@ def update_stamp(environment: Environment, **complete: str) -> None:
 @contextmanager
 def setup_lock(environment: Environment) -> Iterator[int]:
     """Wait until no other set-up of the environment runs, and exclude any other set-up during the
-    block; yield the descriptor of the lock file.
+    block; yield the descriptor of the locked file.
 
     The installers inherit the descriptor: if this process is killed, the next set-up still waits
     for them.

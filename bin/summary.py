@@ -1,5 +1,5 @@
-"""The end of a test run: its steps, the slowest tests, the reasons of skips, and a line with the
-totals.
+"""Makes the summary at the end of a test run: the steps, the slowest tests, the reasons of skips,
+and a line with the totals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SLOWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The sample of the exhaustive tests in a run."""
+    """The cases that the exhaustive tests run: a sample that the seed picks, or all cases."""
 
     seed: str
     is_whole: bool = False

@@ -42,7 +42,7 @@ ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 
 def main(arguments: Sequence[str]) -> int:
     """Run the requested groups. Return 0 if all tests passed, 1 if one failed or none ran, and 2 if
-    the machine cannot run them; after a signal 130 or 143.
+    the machine cannot run them. Return 130 after Ctrl-C, and 143 after SIGTERM or SIGHUP.
     """
     request = parse_request(arguments)
     step.listen()
@@ -68,8 +68,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def choose_sample(request: Request) -> Sample:
-    """Choose the sample of the exhaustive tests, and pass it to them in environment variables; see
-    ``tests/sampling.py``.
+    """Choose the seed that picks the cases of the exhaustive tests. Pass the seed and the option
+    ``--all`` to the tests in environment variables; see ``tests/sampling.py``.
     """
     os.environ["SEED"] = os.environ.get("SEED") or str(time.time_ns() % 1_000_000)
     if request.is_whole:
@@ -131,8 +131,8 @@ def _taken_aside(aside: Sequence[Group], rest: deque[Group]) -> Iterator[Group]:
     """Yield the groups of ``aside``. Then take the last group from ``rest`` and yield it, until
     ``rest`` is empty.
 
-    If ``aside`` is empty, or ``rest`` still has the group ``compat``, take no group from ``rest``:
-    ``compat`` needs environments of its own.
+    Take no group from ``rest`` if ``aside`` is empty. Take none either if ``rest`` still has the
+    group ``compat``, which needs environments of its own.
     """
     yield from aside
     while aside and COMPAT not in rest and (group := _take(rest.pop)):

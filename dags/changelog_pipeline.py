@@ -2,9 +2,9 @@
 """Keeps totals per item up to date from the changes of a table, each counted once.
 
 Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with
-a ``changelog-producer`` (``lookup`` and ``full-compaction`` need compactions, too); a triggerer
-runs. The connection ``lake_default`` names the warehouse. The first run creates
-``shop.item_totals``.
+a ``changelog-producer``; a triggerer runs. With the producer ``lookup`` or ``full-compaction``,
+only compactions of the table publish its changes. The connection ``lake_default`` names the
+warehouse. The first run creates ``shop.item_totals``.
 
 The idea: a run reads from the position of this DAG's consumer up to the newest snapshot in the
 run's events. It publishes the totals, and then moves the consumer. Airflow may give several events
@@ -12,9 +12,10 @@ to one run, or an older event to a later run; still each change is counted once.
 the totals' commit contains the position. So if a run dies after the commit, before it has moved the
 consumer, a retry or a later run continues after that commit.
 
-The changes do not contain overwrites, such as the one of a cleared ingest task. After an overwrite
-the run adds up all rows of ``shop.orders``, and replaces the totals. With ``lookup`` or
-``full-compaction`` it fails instead, and the log names the next step.
+The changes do not contain the rows of overwrites. For example, a cleared ingest task overwrites its
+earlier rows if the table has no primary key. After an overwrite the run adds up all rows of
+``shop.orders``, and replaces the totals. But with the producer ``lookup`` or ``full-compaction``
+the run fails instead, and the log names the next step.
 """
 
 from __future__ import annotations

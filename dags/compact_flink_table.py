@@ -6,11 +6,11 @@ that its writers leave compaction to this DAG; a triggerer runs. The connection 
 names the warehouse, which Flink and Airflow both reach. Change ``TABLE`` here. For large tables
 set ``engine="spark"`` and a Spark connection.
 
-The idea: the DAG always runs, but works only when a compaction is due. The sensor waits in the
-triggerer, without using a worker. The compaction commits buckets in groups while the Flink job
-runs; if Flink changes a bucket meanwhile, the bucket is planned again. Only one compaction of a
-table runs at a time. While the storage does not answer, the sensor waits. After ten failed runs in
-a row the DAG is paused.
+The idea: when a run of the DAG ends, Airflow starts the next run at once. In each run the sensor
+waits until a compaction is due. It waits in the triggerer, without using a worker. The compaction
+commits buckets in groups while the Flink job runs; if Flink changes a bucket meanwhile, the bucket
+is planned again. Only one compaction of a table runs at a time. While the storage does not answer,
+the sensor waits. After ten failed runs in a row the DAG is paused.
 """
 
 from __future__ import annotations

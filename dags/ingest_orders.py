@@ -7,8 +7,8 @@ Change ``incoming`` when triggering, or here. The connection ``lake_default`` na
 warehouse; without it, tables are in ``./warehouse``.
 
 The idea: the commit has the identity of this DAG run. A retry, or a worker that Airflow believed
-dead, finds the snapshot of its run and publishes nothing twice. After a corrected file, clear the
-task: its new rows replace those of its first run.
+dead, finds the snapshot of its run and publishes nothing twice. If you correct a file later,
+clear the task of that day's run: the new rows replace the earlier rows of this run.
 """
 
 from __future__ import annotations

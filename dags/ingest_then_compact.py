@@ -6,11 +6,12 @@ where the workers can read them. Their column ``dt`` is the day, the partition o
 ``SHOPS`` here, and ``incoming`` here or when triggering. The connection ``lake_default`` names the
 warehouse; without it, tables are in ``./warehouse``.
 
-The idea: writing files is slow, publishing them is fast. A task for each shop stages its files.
-The connection ``lake_default`` decides if the tasks use Spark. Readers see no staged file until
+The idea: writing files is slow, publishing them is fast. A task for each shop stages its files. The
+connection ``lake_default`` decides if the tasks use Spark. Readers see no staged file until
 ``publish`` commits all of them in one snapshot. A retry of any task publishes nothing twice. If you
-correct a file, clear the run: the new rows replace the old ones, also after a compaction, because
-each day is compacted separately. The asset event names the new snapshots, for other DAGs.
+correct a file, clear the run: the new rows replace the old ones. This is possible even after a
+compaction: each day is a partition, and a compaction never merges files of two partitions. The
+asset event names the new snapshots, for other DAGs.
 """
 
 from __future__ import annotations

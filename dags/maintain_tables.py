@@ -6,9 +6,9 @@ Prerequisites: a database ``shop`` in the warehouse of the connection ``lake_def
 (``airflow pools set lake 4 "work on the lake"``) and set ``POOL`` to its name.
 
 The idea: the tables are looked up when the DAG runs, not when it is parsed. Only tables with at
-least ``MIN_FILES`` files to compact get a compaction task, those with the most files first. For any
-other table, the search for files to compact costs one read of its metadata, and no worker. Every
-table gets a task that expires its snapshots.
+least ``MIN_FILES`` files to compact get a compaction task, those with the most files first. The
+search for these tables is a single task, which reads only metadata. Every table gets a task that
+expires its snapshots.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The pages of the Python API: the public names, which the site fills with their docstrings."""
+"""Writes the pages of the Python API.
+
+A page lists the public names. The site adds the signature and the docstring of each name.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ def _of_provider() -> Iterator[str]:
 
 
 def _promised(module: str) -> list[str]:
-    """Return the names in ``__all__`` of a module, from its file: an import of Airflow is slow."""
+    """Return the names in ``__all__`` of a module. They are read from the module's file, because
+    an import of Airflow is slow.
+    """
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None

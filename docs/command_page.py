@@ -106,7 +106,7 @@ def _metadata_commands() -> Iterator[str]:
         "  snapshot. Default: the newest.",
         "- Of these commands a Mixed table takes only `snapshots`, `options` and `files`, the last",
         "  one without `--tag`. Its stores `'database.table$base'` and `'database.table$change'`",
-        "  take every command of the table below that is not only for Paimon tables.",
+        "  take every command below, except those that are only for Paimon tables.",
         "",
         "| command | prints | options |",
         "|---|---|---|",
@@ -146,7 +146,9 @@ def _parameters(command: Any, context: typer.Context) -> list[str]:
 
 
 def _code_in_cell(text: str) -> str:
-    """Return code for a cell of a table. A pipe in backticks would end the cell on some sites."""
+    """Return ``text`` as code for a cell of a table. If it has a pipe, the code is HTML, because a
+    pipe in backticks would end the cell on some sites.
+    """
     if "|" not in text:
         return f"`{text}`"
     return f"<code>{escape(text).replace('|', '&#124;')}</code>"

@@ -53,8 +53,9 @@ def options_page(generated: str) -> str:
         "- A [catalog option](catalog-options.md) belongs to a catalog, not to a table.",
         "- A **duration** or a **size** is a number with a unit: `10 s`, `7 d`; `128 mb`, `1 gb`.",
         "- A list of **columns** has no space after a comma: `id,region`.",
-        "- An empty cell *default* means that the option is unset by default. In the other cells,",
-        "  the word *empty* means that the option is unset.",
+        "- An empty cell *default* means that the option is unset by default. In the column",
+        "  *takes*, and before a colon in the column *meaning*, the word *empty* means that the",
+        "  option is unset.",
         f"- A **compression** is, in {_compressions()}.",
         f"- An **aggregate function** is one of {', '.join(FUNCTION_NAMES)}. Newer",
         "  releases of Paimon refuse the function `count`.",
@@ -156,7 +157,9 @@ def _compressions() -> str:
 
 
 def _takes(name: str) -> str:
-    """Return the name of a kind of values in the words that the head of the page explains."""
+    """Return the short form of a kind's name, such as "a size" for "a size such as '128 mb'". The
+    head of the page explains sizes, durations and compressions.
+    """
     for long, short in (
         (" or ".join(COMPRESSIONS), "a compression"),
         ("a text", "text"),

@@ -48,7 +48,7 @@ def added_file(config: MkDocsConfig, uri: str, path: str, text: str | None) -> F
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return the page with links that lead to the places of their targets on the site."""
+    """Return the Markdown of a page, with each link changed to its target's place on the site."""
     uri = page.file.src_uri
     path = repository_path(uri)
 

@@ -104,8 +104,8 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
 
 @contextmanager
 def _refusing_for_good(wanted: IngestRequest) -> Iterator[None]:
-    """Mark a ``CommitConflictError`` as final if the request has ``read_snapshot``. The task is then
-    not retried: a retry would try to commit the same rows and fail again. With
+    """Mark a ``CommitConflictError`` as final if the request has ``read_snapshot``. The task
+    is then not retried: a retry would try to commit the same rows and fail again. With
     ``conflict='transaction-order'`` the error is not marked.
     """
     from lakeformat import CommitConflictError

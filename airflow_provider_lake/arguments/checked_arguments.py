@@ -125,8 +125,8 @@ class CheckedArguments:
         return "an argument" if left is None else f"argument {left!r}"
 
     def _missing_result(self) -> str:
-        """Return the part of a message about the missing result: the first argument that still
-        refers to a task's result.
+        """Return the part of a message that names the missing result and its argument. The method
+        takes the first argument that is not rendered yet.
         """
         name = next(self._open_arguments(), "")
         sources = sources_of(getattr(self, self._attribute_of(name), None))

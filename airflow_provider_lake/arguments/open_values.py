@@ -37,10 +37,10 @@ def has_template(value: Any) -> bool:
 
 
 def faults_of(value: Any) -> Iterator[str]:
-    """Yield a text for each fault of ``value``, to follow the name of its argument in a message.
+    """Yield a text for each fault of ``value``. In a message, the text follows the argument's name.
 
-    Faults are braces that form no template, and a reference to a result that the other task does
-    not have.
+    Faults are braces that form no template, and a reference to a task's result if that task has no
+    such result.
     """
     for each in _leaves(value):
         if isinstance(each, str):

@@ -23,8 +23,9 @@ _MILLIS = re.compile(r"\d{11,13}")
 def fits(hint: Any, value: Any) -> bool:
     """Return True if a value has the type ``hint``.
 
-    Text for a time fits if it is a valid time. An age, such as ``"2 d"``, does not fit a type that
-    includes ``datetime``: such a type is always a point in time.
+    If ``hint`` is the type of a time, text fits only if it is an ISO date or time, or an age, such
+    as ``"2 d"``. An age does not fit a type that includes ``datetime``, because an argument of such
+    a type is a point in time.
     """
     if not _accepts(hint, value):
         return False
@@ -65,8 +66,9 @@ def _accepts(hint: Any, value: Any) -> bool:
 def readings(hint: Any, value: Any) -> Sequence[Any]:
     """Return the values that a rendered value may mean, such as ``"5"`` and 5 for ``"5"``.
 
-    These are the value itself and, for text, its conversions to the types of ``hint``. If ``hint``
-    is the type of a time, text of epoch milliseconds means only the number.
+    These are the value itself and, for text, its conversions to the types of ``hint``. But if
+    ``hint`` is the type of a time, text has only one meaning: 11 to 13 digits mean a number of
+    epoch milliseconds, and any other text means itself.
     """
     value = plain_value(hint, value)
     if not isinstance(value, str):

@@ -104,8 +104,8 @@ def snapshot_range(
     begins after the last acknowledged range.
 
     A range ends with the newest event of the run. Without events, or if a rollback has removed the
-    snapshots of the events, it ends with the newest snapshot. A retry gets the same range; before
-    Airflow 3.3 only if the range ends with an event.
+    snapshots of the events, it ends with the newest snapshot. A retry gets the same range. Before
+    Airflow 3.3 this is true only for a range that ends with an event.
 
     If a rollback has removed snapshots that the consumer has read, ``rewound`` is True until a run
     acknowledges its range. If a watcher's event reports that the table was recreated, ``rewound``

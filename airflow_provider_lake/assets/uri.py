@@ -179,8 +179,9 @@ def is_watched(uri: str) -> bool:
 def refuse_shortened(assets: Iterable[Any]) -> None:
     """Raise ``ValueError`` for the asset of a table if Airflow has dropped a part of its URI.
 
-    Airflow drops a fragment, a login and an empty query value before it calls ``sanitize_uri``. If
-    the DAG gives the asset no name, its name is the URI as written, and still has these parts.
+    Airflow drops a fragment, a login and an empty query value before it calls ``sanitize_uri``. But
+    if the DAG gives the asset no name, its name is the full URI that the DAG gives. So this
+    function searches the name for these parts.
     """
     for asset in assets:
         refuse_shortened(getattr(asset, "objects", ()))  # such as the assets of a condition

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``@task.lake_commit``: commits to a table the rows that a function returns, once."""
+"""``@task.lake_commit``: commits the returned rows of a function to a table, once per DAG run."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
         also transforms, such as ``day(ts)``
     :param table_options: with ``create``: the options of the table, such as ``{"bucket": "4"}``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run that have no key; a row with a key is kept
-        until a new row of the same key replaces it. ``force`` does the work again and keeps the
-        rows without a key, too; ``skip`` does nothing. Default: ``redo``
+        same commit deletes the rows without a key that the last success of the task added; a row
+        with a key is kept until a new row of the same key replaces it. ``force`` does the work
+        again and keeps the rows without a key, too; ``skip`` does nothing. Default: ``redo``
     :param skip_if_noop: skip the task, and its downstream tasks, if the function returned no row
         and nothing was published
     :param on_report: a function, or a list of functions, that gets the result as a dict after the

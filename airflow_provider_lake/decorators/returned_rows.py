@@ -52,10 +52,11 @@ def readable_rows(returned: Any, table: Table | None, kinds: str | None, functio
 
 
 def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
-    """Return the columns of ``rows`` without the column ``kinds``, and rows for the write.
+    """Return the columns of ``rows`` without the column ``kinds``, and the rows to write.
 
-    Write the returned rows instead of ``rows``: if ``rows`` is an iterator, its first batch has
-    been read, and the returned iterator has all batches. An empty iterator has no columns.
+    The caller must write the returned rows, not ``rows``: if ``rows`` is an iterator, this function
+    reads its first batch, and returns another iterator that has all batches. An empty iterator has
+    no columns.
     """
     if _is_spark_frame(rows):
         from pyspark.sql.pandas.types import to_arrow_schema

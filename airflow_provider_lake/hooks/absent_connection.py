@@ -19,8 +19,8 @@ def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     then use a default, and so the wrong lake or the wrong Spark. ``team`` is passed to each backend
     that accepts a team.
 
-    Raise ``InvalidRequestError`` for an environment variable that cannot be read, and
-    ``UnavailableError`` if another backend failed.
+    Raise ``InvalidRequestError`` if an environment variable has the connection but cannot be read,
+    and ``UnavailableError`` if any other secrets backend fails.
     """
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 

@@ -78,8 +78,8 @@ class LakeHook(BaseHook):
 
     def _found(self) -> Connection:
         """Return the connection. Raise ``AirflowNotFoundException`` only if no secrets backend has
-        the connection. Raise ``InvalidRequestError`` for an environment variable that cannot be
-        read, and ``UnavailableError`` if another backend failed.
+        the connection. Raise ``InvalidRequestError`` if an environment variable has the connection
+        but cannot be read, and ``UnavailableError`` if any other secrets backend fails.
         """
         try:
             return self.get_connection(self.lake_conn_id)

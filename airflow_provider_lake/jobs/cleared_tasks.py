@@ -33,8 +33,8 @@ __all__ = ["LakeRepeatedMixin", "OnClear", "replaced_snapshot", "would_add_again
 
 OnClear: TypeAlias = Literal["redo", "skip", "force"]
 """The choice for a task that is cleared after a success: ``redo`` does the work again and deletes
-the rows of the first run that have no key, ``force`` does it again and keeps these rows, ``skip``
-does nothing.
+the rows without a key that the last success added, ``force`` does it again and keeps these rows,
+``skip`` does nothing.
 """
 
 
@@ -115,10 +115,11 @@ class LakeRepeatedMixin(LakeJobMixin):
         return bool(mark - (stock.retries or 0) >= record.attempt)
 
     def _recorded_result(self, request: JobRequest) -> JobResult | None:
-        """Return the recorded result that this attempt keeps, if the snapshot of its commit is not
-        found. The job must not run then: without the snapshot it would commit again, or fail.
+        """Return the recorded result if this attempt keeps it, but the snapshot that the recorded
+        success published is not found. The job must not run then: it would commit again, or fail.
 
-        In all other cases return None: the job runs, and returns its own result.
+        In all other cases, or if ``publishes_once`` is False, return None, so that the job runs. If
+        that snapshot is found, the job recognises its own commit, and publishes nothing.
         """
         kept, commit = self._kept, self._own_commit
         if kept is None or kept.snapshot_id is None or commit is None or not self.publishes_once:
@@ -311,8 +312,8 @@ def _next_of(first: CommitId, record: RunRecord) -> CommitId:
 def _with_late_snapshot(table: Table, record: RunRecord) -> RunRecord:
     """Return ``record`` with the snapshot of its commit; unchanged if there is no snapshot.
 
-    A record of an attempt that published nothing has no snapshot. A later attempt with the same
-    identity may have published one, and ended before it recorded this.
+    If an attempt published nothing, the record of its success has no snapshot. A later attempt with
+    the same identity may have published a snapshot, but ended before it recorded its own success.
     """
     from lakeformat import CommitId
 

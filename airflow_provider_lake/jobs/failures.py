@@ -15,7 +15,7 @@ error of the library        the task
 ``NotFoundError``           fails at once. It is retried only if the task names something that may
                             still appear, such as files or a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads a newer snapshot, or finds that
-                            the snapshot it names is missing
+                            the snapshot that the task names is missing
 ``CommitConflictError``     fails at once if other commits conflict with ``read_snapshot``, or if
                             the buckets of staged rows have changed: a retry would commit the same
                             files or rows. Otherwise it is retried
@@ -54,8 +54,7 @@ class LakeTaskKilled(BaseException):
 
 @contextmanager
 def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator[None]:
-    """Raise ``AirflowFailException`` for an error of the block after which a retry would fail the
-    same way.
+    """Raise ``AirflowFailException`` if the block raises an error that a retry would meet again.
 
     ``may_come`` is called after a ``NotFoundError``: if it returns True, a retry may find the
     object, and the error is raised unchanged.

@@ -155,10 +155,10 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
 
 def earliest_millis(dag_run: Any) -> int | None:
     """Return a time before the first attempt of any task of a run, in epoch milliseconds; None if
-    none is known.
+    no such time is known.
 
-    This is the start of the run. If that is unknown, it is the time before which Airflow does not
-    start the run, which may be years earlier.
+    This is the start of the run. If ``first_try_millis`` does not know the start, this is
+    ``run_after``, which may be years before the start.
     """
     began, run_after = first_try_millis(dag_run), getattr(dag_run, "run_after", None)
     if began is not None or run_after is None:

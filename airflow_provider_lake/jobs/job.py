@@ -104,8 +104,8 @@ class LakeJobMixin(CheckedArguments):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise the errors of the block as failures of the task, without a retry for an error that
-        a retry would meet again. End the task if its supervisor dies.
+        """Raise the errors of the block, as ``AirflowFailException`` if a retry would fail in the
+        same way. End the task if its supervisor dies.
         """
         # Parsing a DAG does not need them.
         from airflow_provider_lake.jobs.airflow_supervisor import ending_with_the_supervisor
@@ -242,7 +242,7 @@ class LakeJobMixin(CheckedArguments):
         raise NotImplementedError
 
     def _may_come(self) -> bool:
-        """Return True if an object that was not found may exist in a retry."""
+        """Return True if the object that the job did not find may exist when a retry runs."""
         return False
 
     def _is_published(self, request: JobRequest) -> bool:

@@ -31,11 +31,12 @@ class JobOutput:
 
     def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
         self.result: dict[str, Any] | None = None
-        """The last complete report, because a driver may be started twice; None before the first.
+        """The last complete result that the driver printed; None before the first. A driver that is
+        started twice can print several.
         """
         self.unanswered: str | None = None
-        """The address of a master that does not answer, without which no application starts;
-        None if no master is awaited.
+        """The address of a Spark master to which the driver could not connect. None if there is
+        none, and None again after the Spark application has started.
         """
         self._on_spark = on_spark
         self._is_folded = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports the tables of an operator to OpenLineage: before the work, and their new state after
-it.
+"""Reports the tables of an operator to OpenLineage before the work, and again after it, with their
+new state.
 """
 
 from __future__ import annotations

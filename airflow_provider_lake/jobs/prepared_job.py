@@ -111,8 +111,8 @@ def prepare_job(
     ``name`` is part of the result file's name. It must be the same for every attempt of a task: a
     retry may find that the process of an earlier attempt still runs, and then reads its result.
 
-    Raises ``AirflowFailException`` if ``is_driver_elsewhere`` and the request has secrets, or is
-    too long for an argument.
+    With ``is_driver_elsewhere``, raises ``AirflowFailException`` if the request has options that
+    may be secrets, or is too long for an argument.
     """
     given = given_keys(request)
     private = {key: given[key] for key in _TRAVELS if given.get(key)}

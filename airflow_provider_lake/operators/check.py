@@ -45,11 +45,12 @@ class LakeCheckOperator(LakeJobOperator):
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
     :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
-        rows the commit will replace; ``unique`` ignores these rows. Default: in a cleared run, the
-        snapshot that the ``LakeCommitOperator`` after this task published before the clear, unless
-        that operator has ``on_clear="force"``; otherwise None. If that operator is mapped, it is
-        found only if its ``expand`` has one argument: the results of this task, or of a task
-        between the two that is mapped in the same way
+        rows the commit will replace; ``unique`` ignores these rows. Default: the snapshot that
+        the ``LakeCommitOperator`` after this task published in an earlier attempt of the same DAG
+        run; None if there is none, or if that operator has ``on_clear="force"``. A mapped
+        ``LakeCommitOperator`` is found only if its ``expand`` has a single argument, which uses the
+        results of this task. They may pass through other mapped tasks, if the ``expand`` of each
+        also has a single argument
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit

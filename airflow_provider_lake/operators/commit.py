@@ -25,10 +25,11 @@ class LakeCommitOperator(LakeJobOperator):
     these tasks become visible together: a reader sees all of them, or none.
 
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``
-    :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run that have no key; a row with a key is kept
-        until a new row of the same key replaces it. ``force`` does the work again and keeps the
-        rows without a key, too; ``skip`` does nothing. Default: ``redo``
+    :param on_clear: if the task is cleared after a success: ``redo`` does the work again. In a
+        Paimon table with a primary key, and with change messages, each new row replaces the row of
+        its key, and other rows that the last success added are kept. Otherwise the new commit
+        deletes the rows that the last success added. ``force`` does the work again without this
+        deletion; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "commit"

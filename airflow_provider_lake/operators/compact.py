@@ -28,12 +28,14 @@ class LakeCompactOperator(LakeJobOperator):
         in one without a key it merges even a few small files, but may keep large files. ``minor``
         compacts only the files that the table options select. In an Iceberg table ``minor`` takes
         the files that are due by the rules of Java's ``rewrite_data_files``. ``full`` takes these,
-        and also as few as two small files of a partition, and all files with deletes. In a Mixed
-        table ``minor`` takes the partitions that are due by the table properties, ``full`` those
-        with changes, deletes or too many small files. Only for Iceberg tables: ``sort`` and
-        ``zorder`` compact the same files as ``minor``, and sort the rows of the new files
-    :param where: a SQL condition on partition columns. For an Iceberg table, a condition on any
-        columns: only files that may have rows that meet it are compacted, each as a whole
+        all data files with deletes, and the small files of each partition that has at least two of
+        them. In a Mixed table ``minor`` takes the partitions that are due by the table properties,
+        ``full`` those with changes, deletes or too many small files. Only for Iceberg tables:
+        ``sort`` and ``zorder`` compact the same files as ``minor``, and sort the rows of the new
+        files
+    :param where: a SQL condition on partition columns. For an Iceberg table, the condition may use
+        any columns, and selects the files in which a row may meet it. Each of these files is
+        compacted as a whole
     :param partitions: partitions by their values, ``{"dt": "2024-01-01"}``, or a list of such
         dicts. An empty list selects no partition, an empty dict every partition. For an Iceberg
         table, give only partition columns without a transform

@@ -98,8 +98,8 @@ class LakeIngestOperator(LakeJobOperator):
         files
     :param poll: with ``checkpoint`` or ``source_table``: run as a stream that looks for new files
         or changes at this interval, such as ``"10 s"``, until the process ends
-    :param columns: for files and SQL tables: columns of the table that have another name in the
-        source, each with that name: ``{"amount": "Amount (EUR)"}``
+    :param columns: for files and SQL tables: the columns of the table that have another name in the
+        source. Map each of them to its name in the source: ``{"amount": "Amount (EUR)"}``
     :param casts: for files and SQL tables: columns of the table whose values are cast, as in SQL,
         before they are written: ``{"amount": "DECIMAL(10, 2)"}``. A new column gets this type
     :param overwrite: replace rows, in one commit: ``partitions`` replaces all rows of the
@@ -134,13 +134,15 @@ class LakeIngestOperator(LakeJobOperator):
     :param stage: only write the data files. ``LakeCommitOperator`` publishes them later; give it
         the address ``staged`` from the result. Not for Mixed tables
     :param ingest_again: ingest all files of ``source`` in every run. Default: skip files that
-        earlier runs of the task have ingested. No file is skipped if a repeated row changes nothing
-        in the table, as with most primary keys, or with change messages, ``overwrite``,
-        ``upsert_by`` or ``stage``
-    :param on_clear: if the task is cleared after a success: ``redo`` does the work again, and the
-        same commit deletes the rows of the first run that have no key; a row with a key is kept
-        until a new row of the same key replaces it. ``force`` does the work again and keeps the
-        rows without a key, too; ``skip`` does nothing. Default: ``redo``
+        earlier runs of the task have ingested. No file is skipped with change messages,
+        ``overwrite``, ``upsert_by`` or ``stage``. The same holds for most Paimon and Mixed tables
+        with a primary key, where a repeated row changes nothing
+    :param on_clear: if the task is cleared after a success: ``redo`` does the work again. In a
+        Paimon or Mixed table with a primary key, and with ``upsert_by`` or change messages, each
+        new row replaces the row of its key, and other rows that the last success added are kept.
+        Without a key and without ``overwrite``, the new commit deletes the rows that the last
+        success added. ``force`` does the work again without this deletion; ``skip`` does nothing.
+        Default: ``redo``
     """
 
     job = "ingest"

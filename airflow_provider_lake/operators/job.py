@@ -160,8 +160,8 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 
 def _refuse_what_means_nothing(given: Mapping[str, object], engine: str) -> None:
-    """Raise ``LakeArgumentError`` for arguments that have no effect, or another meaning, in a job
-    operator.
+    """Raise ``LakeArgumentError`` for arguments that a job operator does not use, such as
+    ``conn_id``, and for an ``executor`` that was meant as ``bucket_executor``.
     """
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:

@@ -68,9 +68,10 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        A first attempt has no earlier commit to find. So without ``first_try_head`` its identity
-        has no ``first_try_millis``. If that were the start of the DAG run, a rollback of an Iceberg
-        table by another task since then would be taken for a rollback by this task.
+        A first attempt has no earlier commit to find. So its identity has no ``first_try_millis``,
+        unless it has ``first_try_head``, the newest snapshot at the start of the attempt. With the
+        start of the DAG run as ``first_try_millis``, a rollback of an Iceberg table that another
+        task has done since then would be taken for a rollback by this task.
 
         After a deferral, the process of this attempt may have published the commit. Then
         ``first_try_millis`` is a time before the start of that process, or the start of the DAG run
@@ -89,8 +90,8 @@ class LakeRollbackOperator(LakeJobOperator):
         return replace(commit, first_try_millis=self._began_millis)
 
     def defer(self, **given: Any) -> NoReturn:
-        """Defer the task. If this attempt has started the process, pass a time before its start to
-        ``execute_complete``.
+        """Defer the task. If this attempt has started the process of the job, pass a time before
+        the start of that process to ``execute_complete``.
         """
         if self._supervised is not None:  # it has started the process
             given["kwargs"] = {"began_millis": self._began_millis}

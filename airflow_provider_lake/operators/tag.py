@@ -30,9 +30,9 @@ class LakeTagOperator(LakeJobOperator):
     :param watermark: ``create``: use the first snapshot whose watermark, in epoch milliseconds, has
         reached this value. Only for Paimon tables
     :param retain: ``create``, ``replace``: the lifetime of the tag, such as ``"7 d"``. In an
-        Iceberg table it begins at the commit of the snapshot. Default: the table option
-        ``tag.default-time-retained``, of an Iceberg table ``history.expire.max-ref-age-ms``;
-        without this option the tag is kept until you delete it
+        Iceberg table it begins at the commit of the snapshot. Default: the option
+        ``tag.default-time-retained`` of a Paimon table, and ``history.expire.max-ref-age-ms`` of an
+        Iceberg table. If the option is not set, the tag is kept until you delete it
     :param exist_ok: ``create``: do nothing if the tag exists, even if it names another snapshot
     :param new_name: ``rename``: the new name
     :param missing_ok: ``delete``: ignore a tag that does not exist

@@ -30,10 +30,10 @@ class LakeUpdateOperator(LakeJobOperator):
     :param read_snapshot: for Paimon tables with a primary key: the position at which an earlier
         task read the table, such as ``"main/7"``. The rows are searched in this state. A row that
         other commits have changed since then is not updated. Default: the newest snapshot
-    :param conflict: the only value is ``transaction-order``. It is required with ``read_snapshot``,
-        unless the table option ``write.conflict`` has this value. A Mixed table always uses
-        ``transaction-order`` and refuses ``read_snapshot``: its rows are searched in the state at
-        the start of the work. An Iceberg table refuses both arguments
+    :param conflict: pass ``transaction-order``, the only value, together with ``read_snapshot``;
+        you can omit ``conflict`` if the table option ``write.conflict`` has this value. A Mixed
+        table always uses ``transaction-order`` and refuses ``read_snapshot``: its rows are searched
+        in the state at the start of the work. An Iceberg table refuses both arguments
     :param dry_run: only count the rows, and the files that have these rows
     :param on_clear: if the task is cleared after a success: ``redo`` updates again, also rows that
         arrived since; ``skip`` does nothing. Default: ``redo``

@@ -27,8 +27,8 @@ __all__ = ["OneTask", "events_of", "stored_connections", "tasks_of_users", "xcom
 
 _MOST_EVENTS = 20
 _MOST_TASKS = 1000
-"""The largest number of task instances that are compared with the commit users of a page; the
-newest are taken.
+"""To find the tasks that committed the snapshots on a page, at most this many task instances are
+searched, the newest first.
 """
 
 

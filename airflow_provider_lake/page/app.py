@@ -69,8 +69,8 @@ async def start(request: Request, user: User) -> Response:
 async def open_by_name(
     request: Request, user: User, connection: str = _DEFAULT_CONNECTION, name: str = ""
 ) -> Response:
-    """Redirect the form that ``start`` shows to the page of the named table. Without a table name,
-    redirect to the list of tables.
+    """Redirect to the page of the named table or, without a table name, to the list of tables. The
+    form on the page of ``start`` is sent to this route.
     """
     root, quoted = _root(request), quote(connection.strip() or _DEFAULT_CONNECTION, "")
     asked = f"table/{quoted}?{urlencode({'name': name.strip()})}" if name.strip() else None

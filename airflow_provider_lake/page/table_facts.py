@@ -167,8 +167,8 @@ def _columns(table: Table) -> tuple[Column, ...]:
 
 
 def _newest(table: Table) -> list[Snapshot]:
-    """Return the newest snapshots, newest first: the 20 of the page, and older ones until a
-    compaction is among them, at most 200.
+    """Return the 20 newest snapshots, which the page lists, newest first. If none of them is a
+    compaction, older snapshots follow up to the newest compaction, but at most 200 in total.
     """
     from lakeformat import CommitKind
 

@@ -43,8 +43,8 @@ class TableChanges:
     """The commit user of the task for this table."""
     changes: tuple[SnapshotChange, ...]
     is_by_event: bool
-    """True if no snapshot has the commit user of the task, and the snapshots are those in its asset
-    events.
+    """True if ``changes`` has the snapshots that the task's asset events name, because no snapshot
+    has the commit user of the task.
     """
     counts_rows: bool
     """True if each record that a commit counts is one row of a scan."""
@@ -63,7 +63,9 @@ class TaskChanges:
     task: OneTask
     connection_id: str
     database: str | None
-    """The argument ``database`` of a task on databases, a regular expression; else None."""
+    """The task's argument ``database``, a regular expression for the names of databases. None if
+    the task does not have this argument.
+    """
     result: Mapping[str, Any] = field(default_factory=dict)
     """The return value of the task; empty if there is none yet."""
     tables: Sequence[TableChanges] = ()

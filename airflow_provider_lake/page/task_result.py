@@ -22,7 +22,7 @@ _MOST_TABLES = 200
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """The outcome of a task on a whole database for one of its tables."""
+    """One table in the result of a task on a whole database, with the outcome of the work."""
 
     name: str
     outcome: str

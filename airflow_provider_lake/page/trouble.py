@@ -13,7 +13,7 @@ __all__ = ["Trouble", "of_access", "trouble_of"]
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The text of an error page. The template masks the secrets in ``happened`` that Airflow
+    """The text of an error page. In ``happened``, the template masks the secrets that Airflow
     knows.
     """
 

@@ -18,8 +18,8 @@ class LakeCompactionNeededSensor(LakeTableSensor):
 
     The sensor reads only metadata.
 
-    :param strategy: the strategy of the compaction: ``minor`` reads only the files that the options
-        of the table select, ``full`` every bucket that is not fully compacted
+    :param strategy: the strategy of the compaction, ``minor`` or ``full``. See ``strategy`` of
+        ``LakeCompactOperator`` for the files that each of them reads
     :param min_files: wait until the compaction would read at least this many files
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on a table for which a sensor waits."""
+"""Conditions that a sensor waits for; each is checked on one table."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ class SnapshotAdvanced:
     if it has changelog rows.
 
     The newest commit, of any kind, matches if the table was recreated, or if a rollback removed
-    ``after_snapshot``. Without ``since_millis`` it also matches if snapshots after
-    ``after_snapshot`` have expired and no other commit matches.
+    ``after_snapshot``. It also matches if no other commit does, but snapshots after
+    ``after_snapshot`` have expired, because these may have matched. With ``since_millis`` this last
+    rule does not apply.
     """
 
     after_snapshot: int | str = 0

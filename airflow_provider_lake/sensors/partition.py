@@ -21,8 +21,8 @@ class LakePartitionSensor(LakeTableSensor):
 
     :param partition: values of partition columns, ``{"dt": "2024-01-31"}``. Without ``done``, some
         of the columns are enough; then any matching partition counts
-    :param done: wait for the ``_SUCCESS`` file of one partition, which needs the values of all
-        partition columns
+    :param done: wait for the ``_SUCCESS`` file of one partition. Then ``partition`` needs the
+        values of all partition columns
     """
 
     def __init__(

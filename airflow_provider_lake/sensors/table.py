@@ -113,8 +113,8 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
     def _first_found(self) -> dict[str, Any] | None:
         """Check the table before a deferral; return the findings, or None.
 
-        If the check fails, skip the task if ``soft_fail`` or ``never_fail`` is set: before a
-        deferral Airflow does not do so itself.
+        If the check raises ``AirflowFailException`` and ``soft_fail`` or ``never_fail`` is set,
+        skip the task. Airflow itself does not do so before a deferral.
         """
         try:
             return self._found()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of ``SparkSubmitOperator``, for operators that may never start Spark.
+"""The arguments of ``SparkSubmitOperator``, for operators that work with or without Spark.
 
 Importing ``SparkSubmitOperator`` takes several times longer than importing the operators of this
 provider, because it imports the OpenLineage provider. So this module declares the arguments with

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
 
-The task starts this file by its path, with only the standard library, and this process becomes
-``spark-submit``. On Linux the kernel kills the command when the task's process dies for any reason
-(memory, container stop, ``kill -9``). A ``preexec_fn`` is not used, because Python code between
-fork and exec can block forever in a process with threads.
+The parent is the process of a task, or a supervisor. It starts this file by its path, and the file
+imports only the standard library. The new process then becomes the command, such as
+``spark-submit``. On Linux the kernel kills the command when the parent dies for any reason (memory,
+container stop, ``kill -9``). A ``preexec_fn`` is not used, because Python code between fork and
+exec can block forever in a process with threads.
 """
 
 from __future__ import annotations

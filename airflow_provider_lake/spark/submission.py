@@ -79,7 +79,7 @@ class LakeSparkSubmission(SparkSubmitOperator):
         inspect.unwrap(SparkSubmitOperator.execute)(self, context)
 
     def wait_with(self, wait: WaitForDriver) -> str | None:
-        """Let ``wait`` defer the task once the driver is on the cluster, and return None. If no
+        """Let ``poll_until_complete`` call ``wait``, which defers the task, and return None. If no
         trigger can wait for the driver, return the reason.
         """
         hook = self._get_hook()
@@ -104,8 +104,8 @@ class LakeSparkSubmission(SparkSubmitOperator):
         return None
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the driver, whose id is in the task's state store by now. If ``wait_with`` found
-        that a trigger can wait, defer the task instead.
+        """Wait for the driver with the id ``external_id``. If ``wait_with`` found that a trigger
+        can wait, defer the task instead.
         """
         if self._wait is not None:
             if self._hook is not None:

@@ -176,15 +176,16 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         super()._start_yarn_application_status_tracking(application_id)
 
     def report_driver(self, driver: str) -> None:
-        """Report the driver to the task, if it is an application of YARN. A retry needs this: it
-        does not run spark-submit, whose output would have the application's id.
+        """Report the driver to the task, if it is an application of YARN. Without this call, a
+        retry that finds its driver reports no application: it does not run spark-submit, so there
+        is no output with the application's id.
         """
         if self._is_yarn:
             self._report_application(driver)
 
     def _report_application(self, application_id: str | None) -> None:
-        """Report an application on the cluster to the task once, with its page if the connection
-        has YARN's address.
+        """Report the id of an application to the task, but only once. If the connection has YARN's
+        address, also report the address of the application's web page.
         """
         if application_id is None or application_id == self._reported:
             return

@@ -61,7 +61,7 @@ def folder_of(name: str, warehouse: str) -> RunFolder:
 
 class Deferral:
     """The supervised process of a task. All attempts of the task share its ``folder``; ``asked`` is
-    the digest of its request, with the start of the run.
+    the digest of the task's request, with the start of the DAG run.
     """
 
     def __init__(self, task: BaseOperator, folder: RunFolder, asked: str) -> None:

@@ -4,7 +4,7 @@
 ==================  ========================================================================
 file                content
 ==================  ========================================================================
-``asked``           the digest of the request, and the start of the run; only an attempt with
+``asked``           the digest of the request, and the start of the DAG run; only an attempt with
                     the same text waits for this process. Deleted before the supervisor ends the
                     command
 ``process``         the id of the supervisor, and its host
@@ -81,7 +81,7 @@ class RunFolder:
 
     def create(self, asked: str) -> None:
         """Create the directory for a new process; replace the directory of an earlier one.
-        ``asked`` identifies the work: the digest of the request, and the start of the run.
+        ``asked`` identifies the work: the digest of the request, and the start of the DAG run.
 
         Also remove all directories older than a day that have no running process.
         """

@@ -27,10 +27,10 @@ _DONE, _NOTHING_TO_DO = 0, 10
 
 def is_rejoinable(folder: RunFolder, asked: str) -> bool:
     """Return True if the process in ``folder`` has the request of this attempt, and still runs or
-    has succeeded. Return False if it was started before the last boot: no trigger could wait for
-    it.
+    has succeeded. But even for a success, return False if the process was started on another host,
+    in another container, or before the last boot: no trigger could wait for it.
 
-    ``asked`` is the digest of the request of this attempt, with the start of its run.
+    ``asked`` is the digest of the request of this attempt, with the start of its DAG run.
     """
     if folder.asked != asked or folder.process is None:
         return False

@@ -32,8 +32,8 @@ __all__ = ["LakeSnapshotEventTrigger"]
 _log = logging.getLogger(__name__)
 
 _STORED_SECONDS = 3.0
-"""The seconds after which Airflow has stored an event; a triggerer stores its events every
-second.
+"""The most seconds to wait after an event before the watcher's position is stored. Meanwhile
+Airflow stores the event, because a triggerer stores its events about once a second.
 """
 
 

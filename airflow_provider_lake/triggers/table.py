@@ -128,7 +128,7 @@ class LakeConditionTrigger(BaseTrigger):
 class LakeSnapshotTrigger(LakeConditionTrigger):
     """Fires once, when a table has a commit, by any program, after a given snapshot.
 
-    For tasks that defer themselves. ``found`` in the payload has the keys that
+    Use this trigger in a task that defers itself. ``found`` in the payload has the keys that
     ``assets/change.py`` describes.
 
     :param table: the table, ``database.table``

@@ -1,8 +1,8 @@
 """Expires the same number of snapshots of two tables, a small one and a large one.
 
-The small table keeps one snapshot. The large table keeps as many snapshots as it loses, and 100,000
-more files. Each snapshot replaces the files of the snapshot before, so the data files, manifests
-and manifest lists of each expired snapshot are deleted.
+The small table keeps one snapshot. In the large table, half of the snapshots expire, and all
+snapshots share 100,000 files, which are kept. Each snapshot replaces all other files of the
+snapshot before. So the expiry deletes files, manifests and manifest lists of each expired snapshot.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ __all__ = ["QUESTION"]
 
 FILES_PER_SNAPSHOT = 25
 STAYING = 100
-"""Kept files of the large table for each expired snapshot: 100,000 in all at scale 1."""
+"""The large table has this many shared files for each expired snapshot. At scale 1, 1,000 snapshots
+expire, so it has 100,000 shared files.
+"""
 PER_MANIFEST = 10_000
 OLD_MILLIS = 1_700_000_000_000
 SIZE = 1_000

@@ -69,8 +69,8 @@ def ours(table: IcebergTable, _: Path) -> Callable[[], Batches]:
 
 
 def by_numpy(table: IcebergTable, _: Path) -> Callable[[], Batches]:
-    """Return a function that sorts all deleted keys, and looks up the keys of each batch of the
-    data files among them.
+    """Return a function that sorts all deleted keys, then reads the data files in batches. It
+    looks up the keys of each batch among the deleted keys.
     """
     folder = Path(table.location.removeprefix("file://"))
 

@@ -1,5 +1,5 @@
-"""Writes unsorted rows to a primary-key table of four buckets: they are hashed, sorted,
-committed.
+"""Writes unsorted rows to a primary-key table of four buckets. The write hashes the rows to find
+their buckets, sorts them, and commits.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def open_rows(folder: Path) -> Rows:
 
 
 def ready_runs(rows: Rows, folder: Path) -> Callable[[], ReadBack]:
-    """Return a function that writes rows that are already sorted to a durable file for each bucket,
-    with pyarrow alone: the floor.
+    """Return a function that writes a durable file for each bucket, with pyarrow alone: the floor.
+    The rows are already sorted.
     """
 
     def work() -> ReadBack:

@@ -35,7 +35,7 @@ def by_record(content: bytes, _: Path) -> Callable[[], bytes]:
 
 
 def by_column(content: bytes, _: Path) -> Callable[[], bytes]:
-    """Return a function that encodes existing columns, as merging and compaction have them."""
+    """Return a function that encodes existing columns, as a merge of manifests has them."""
     columns = decode_manifest(content, "sample")
     return lambda: encode_columns(columns, TableOptions())
 

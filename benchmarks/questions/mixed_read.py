@@ -1,4 +1,4 @@
-"""Reads a Mixed table with changes of a fifth of its rows that are not merged yet."""
+"""Reads a Mixed table. A fifth of its rows have changes that are not merged yet."""
 
 from __future__ import annotations
 

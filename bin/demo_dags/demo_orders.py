@@ -1,7 +1,6 @@
-"""Ingests the changes of a shop's database, compacts and expires; each run is one round of the
-demo.
+"""Ingests the changes of a shop's database, compacts the table and expires its snapshots.
 
-``bin/demo`` writes the files of each round and starts the run.
+Each run is one round of the demo. ``bin/demo`` writes the files of each round and starts the run.
 """
 
 from __future__ import annotations

@@ -76,7 +76,9 @@ class DropPlan:
     name.
     """
     is_new: bool = field(default=False, repr=False, compare=False)
-    """True if the drop raises ``CommitConflictError`` when the table has a snapshot by now."""
+    """True if only a table without snapshots may be dropped. If the table has a snapshot by now,
+    the drop raises ``CommitConflictError``.
+    """
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields that a user needs, ready for JSON."""

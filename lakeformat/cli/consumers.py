@@ -170,8 +170,8 @@ def clear_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the consumers whose names match. Without --including and --excluding, delete
-    all consumers, after confirmation.
+    """Delete the consumers that --including and --excluding select. Without these two options,
+    delete all consumers, after confirmation.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """

@@ -69,7 +69,7 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     Options from the environment are left out. A secret is shown as ``…``. If the user typed the
     name or the directory of a table, that text replaces the word ``TABLE`` in the commands.
 
-    ``table`` is the name of the table in the commands. If the user typed the directory of the
+    ``table`` is the name of this table as ``text`` has it. If the user typed the directory of the
     table, the directory also replaces this name. The options ``-w``, ``--format``, ``--metastore``
     and ``--uri`` are not added to a command with a directory.
     """

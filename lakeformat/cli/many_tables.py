@@ -100,8 +100,8 @@ def show_outcomes(
 ) -> None:
     """Print one line for each table: its report, its error, or the reason why it was skipped.
 
-    ``cells`` returns the values of a report: one for the key of each of ``columns``, and with the
-    key ``outcome`` the text of one more column, the last. ``heading`` is the heading of that last
+    ``cells`` returns a dict of the values of a report, by the keys of ``columns``. The value
+    ``outcome`` of this dict is the text of the last column, and ``heading`` is the heading of that
     column. If a table failed, the exit code is 1.
     """
     if as_json:

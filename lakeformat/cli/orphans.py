@@ -46,7 +46,7 @@ OlderThanOption = Annotated[
         help="Only files last changed before '2024-01-31 10:00', in UTC, or '2 d' ago. Default for "
         "a Paimon table: one day before the newest commit, or one day ago if the table has no "
         "commit or --running-since is given. Default for an Iceberg or Mixed table: three days "
-        "ago. An earlier --running-since makes the default five minutes before that time.",
+        "ago. With --running-since, the default is never later than five minutes before that time.",
     ),
 ]
 RunningSinceOption = Annotated[

@@ -119,10 +119,12 @@ def rollback(
 def _may_delete(
     report: RollbackReport, plan: Callable[[], RollbackReport], table: str, *, yes: bool
 ) -> bool:
-    """Return True if the rollback may be run. Ask first, but not if ``yes`` is True, if the
-    rollback deletes nothing, or if it will be refused.
+    """Return True if the user agrees to the deletions of the rollback.
 
-    If the user agrees, but a new ``plan`` differs from ``report``, raise ``CommitConflictError``.
+    Return True without asking if ``yes`` is True, or if the rollback deletes nothing. If ``report``
+    has an objection, also return True without asking, because the rollback will raise an error and
+    delete nothing. If the user agrees, but a new ``plan`` differs from ``report``, raise
+    ``CommitConflictError``.
     """
     what = "" if report.objection else _loses(report)
     return not what or plan_is_wanted(f"{what} of {table}", report, plan, yes=yes)

@@ -307,8 +307,8 @@ def _target(context: typer.Context, to: str | None, table_format: str | None) ->
     """Return the catalog of the warehouse that --to names; without --to, the catalog of the source.
 
     ``table_format`` is the format of the tables of --to; None means Paimon. The catalog of --to has
-    the default metastore of this format. Of the typed --catalog-option values, only those of the
-    storage apply to it.
+    the default metastore of this format. It gets only the values of --catalog-option that configure
+    the storage.
     """
     if to is None:
         return catalog_of_any_format(context)

@@ -79,9 +79,10 @@ def keeps_buckets(kind: str, old: DataType, new: DataType) -> bool:
     """Return True if rows keep their buckets when a column of the bucket key changes its type.
 
     ``kind`` is the option ``bucket-function.type``. A change of nullability never moves rows. With
-    ``mod``, rows also keep their buckets if INT becomes BIGINT. With any other ``kind``, they keep
-    them if a text becomes a VARCHAR, or bytes become a VARBINARY, of at least the old length. They
-    also keep them if a DECIMAL keeps its scale and has at most 18 digits before and after.
+    ``mod``, rows also keep their buckets if INT becomes BIGINT. With any other ``kind``, rows also
+    keep their buckets if a text becomes a VARCHAR, or bytes become a VARBINARY, of at least the old
+    length. The same is true if a DECIMAL keeps its scale, and the precision of both the old and the
+    new type is at most 18.
     """
     if with_nullability(old, nullable=True) == with_nullability(new, nullable=True):
         return True

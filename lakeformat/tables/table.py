@@ -337,8 +337,8 @@ class Table(ABC):
 
         With ``as_latest=False`` all newer snapshots of a Paimon table are deleted; later commits
         use their numbers again. If a tag or branch needs such a snapshot, ``InvalidRequestError``
-        is raised; but ``force`` deletes such tags, and keeps such branches. ``remove_orphans`` then
-        deletes unreferenced files. Commits in progress retry on the remaining history.
+        is raised; but ``force`` deletes such tags, and keeps such branches. Call ``remove_orphans``
+        to delete unreferenced files. Commits in progress retry on the remaining history.
 
         If a rollback with the same ``commit`` has finished (with ``as_latest=False``: in the last
         7 days), nothing is done, so later commits are kept. For this, an Iceberg table needs

@@ -35,7 +35,7 @@ def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
 
 
 class WordReader:
-    """Reads bytes at many positions of a buffer: each call reads the next 8 bytes at every position.
+    """Reads bytes at many positions of a buffer: each call reads the next 8 bytes at each position.
 
     The 8 bytes are assembled from two aligned words, which is several times faster than an
     unaligned read.

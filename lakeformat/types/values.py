@@ -98,7 +98,7 @@ def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
 
 
 def values_to_arrow(values: Sequence[Value], data_type: DataType) -> pa.Array:
-    """Return an Arrow array with these values.
+    """Return an Arrow array with these values, of the Arrow type for ``data_type``.
 
     Raise ``InvalidRequestError`` for a value that does not fit the type.
     """

@@ -150,10 +150,11 @@ def beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
 
 
 def _mysql_type(column: str, text: object) -> DataType | None:
-    """Return the type for a column of MySQL; None if the message declares none that can be parsed.
+    """Return the type for a column that a message declares with MySQL's type ``text``.
 
-    MySQL's type TIMESTAMP becomes TIMESTAMP without a time zone: its texts are in the time zone of
-    the session. Raise ``UnsupportedError`` for a type that has no equivalent.
+    Return None if ``text`` is not a string that starts with the name of a type. Raise
+    ``UnsupportedError`` for a name that has no equivalent. MySQL's type TIMESTAMP becomes TIMESTAMP
+    without a time zone: its texts are in the time zone of the session.
     """
     if not isinstance(text, str):
         return None

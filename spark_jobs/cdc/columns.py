@@ -37,11 +37,13 @@ class MessageColumn:
     is below 0. The narrowest type follows from both.
     """
     rounded: dict[str, float] = field(default_factory=dict)
-    """For parts of the column, such as ``a.b``: a number so large that a DOUBLE may have rounded
-    it.
+    """By the path of a part of the column, such as ``a.b``: a number that was parsed as DOUBLE, and
+    is so large that it may have been rounded.
     """
     large: dict[str, float] = field(default_factory=dict)
-    """For parts of the column: a whole number so large that a DOUBLE may round it."""
+    """By the path of a part: a whole number that was parsed as BIGINT, and is so large that it may
+    be rounded if the part becomes DOUBLE.
+    """
 
     @property
     def type(self) -> DataType | None:
@@ -161,7 +163,7 @@ class MessageColumns:
 
 
 def _doubles(type: pa.DataType, name: str) -> Iterator[str]:
-    """Yield the paths of the parts of a type that are DOUBLE, as in ``rounded_numbers``."""
+    """Yield the path of each DOUBLE part of a type, like the keys of ``MessageColumn.rounded``."""
     if pa.types.is_list(type):
         yield from _doubles(type.value_type, f"{name}.element")
     elif pa.types.is_struct(type):

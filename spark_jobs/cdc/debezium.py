@@ -168,10 +168,10 @@ class Debezium:
 
 
 def _require_sent(rows: pa.StructArray, path: str) -> None:
-    """Raise ``InvalidRequestError`` if an updated row lacks a value that was not sent.
+    """Raise ``InvalidRequestError`` if an updated row has Debezium's placeholder for a value.
 
-    PostgreSQL does not send a large value that an update did not change. Debezium then sends a
-    placeholder.
+    Debezium writes the placeholder if PostgreSQL has not sent the value: PostgreSQL does not send a
+    large value that an update did not change.
     """
     for member, values in zip(rows.type, rows.flatten(), strict=True):
         if _has_mark(values):

@@ -24,7 +24,9 @@ def require_sequences(
     """Raise ``InvalidRequestError`` if a delete has only its key, in a table with
     ``sequence.field``.
 
-    The sequence of such a delete is NULL, the oldest one, so it removes no row that has a sequence.
+    Such a delete has no sequence. It counts as older than every row with a sequence, so it would
+    not remove such a row.
+
     A delete with a value in another column is accepted, because it has the whole old row. A delete
     for which ``whole`` is true is also accepted.
     """

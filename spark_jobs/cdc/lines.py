@@ -53,8 +53,8 @@ def _parse(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
 
 
 def _with_nulls(array: pa.Array) -> pa.Array:
-    """Return ``array``, in which lists have their null elements again: if all elements are null,
-    Arrow loses them.
+    """Return ``array`` with the null elements that Arrow has lost. Arrow loses elements of lists if
+    the elements of all lists are null.
     """
     if pa.types.is_list(array.type):
         has_type = not pa.types.is_null(array.type.value_type)

@@ -201,8 +201,8 @@ class MessageFiles:
                     yield block
 
     def _meant(self, block: bytes, only: str, path: str, seen: set[str] | None) -> bytes:
-        """Return the lines of ``block`` with the messages that name the table ``only``. Add the names
-        of all tables to ``seen``, and an empty name for messages that name none.
+        """Return the lines of ``block`` with the messages that name the table ``only``. Add the
+        names of all tables to ``seen``, and an empty name for messages that name none.
         """
         with naming(path):
             names = self._tables(block)

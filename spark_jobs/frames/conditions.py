@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on rows as Spark columns, if Spark gives them the same meaning for every row."""
+"""Converts conditions on rows to Spark columns, if Spark then selects the same rows."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ _CHANGE_OF_CALENDAR = date(1582, 10, 4), date(1582, 10, 15)
 compare a literal with the bounds of a file.
 """
 _FIRST_EXACT_MOMENT = date(1900, 1, 1)
-"""Spark may shift an earlier timestamp with a time zone before it compares the timestamp with the
-bounds of a file. The reason is the calendar, or the local mean time of a city.
+"""From this day on, Spark compares a timestamp with a time zone exactly with the bounds of a file.
+Spark may shift an earlier timestamp because of the calendar before 1582, or because of the local
+mean time that cities used before time zones.
 """
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passes rows of the JVM to Python tasks in batches that Spark limits only by their number of rows.
 
-To limit a batch by bytes, Spark computes the size of every column for each row, which takes
-several times as long as passing the rows. Therefore each row must be narrow: its texts have at most
-``WIDEST_BYTES``. A batch of ``BATCH_ROWS`` such rows has at most 128 MiB of texts. Decimals of up
-to 18 digits can be passed as 64-bit integers, because otherwise Spark creates an object and bytes
-for each decimal.
+Spark's limit of bytes for a batch is not used, because Spark would compute the size of every column
+for each row, which takes several times as long as passing the rows. Instead, each row must be
+narrow: its texts have at most ``WIDEST_BYTES``. A batch of ``BATCH_ROWS`` such rows has at most
+128 MiB of texts. Decimals of up to 18 digits can be passed as 64-bit integers, because otherwise
+Spark creates an object and bytes for each decimal.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class PieceWriter:
 def piece(
     task: int, source: int, number: int, packed: Packed, refused: bytes | None = None
 ) -> pa.RecordBatch:
-    """Return the row of ``PIECES`` that describes a piece of rows.
+    """Return one row with the schema ``PIECES``, which describes a piece of rows.
 
     ``task`` is the task that writes the rows, ``source`` the task that packs them, and ``number``
     counts the pieces of ``source``. The writing task takes its pieces in the order of ``source``

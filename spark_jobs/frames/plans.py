@@ -109,11 +109,11 @@ def plan_changes(
 ) -> ReadPlan:
     """Return a plan for the changes after one snapshot, up to and including another.
 
-    The parts of a Paimon table are files in the order of snapshots or, if two states are compared,
-    buckets of both states. Tables of other formats, and ``$binlog``, have a single part. Without
-    ``with_kind`` there is no column of kinds, and only the rows of kind ``+I`` and ``+U`` are
-    returned. Raise ``UnsupportedError`` for a column type that is not passed to Spark, and the
-    errors of ``Table.changes``.
+    For a Paimon table, a part has files in the order of snapshots. If two snapshots are compared, a
+    part has whole buckets of both. For tables of other formats, and for ``$binlog``, the plan has a
+    single part. Without ``with_kind`` there is no column of kinds, and only the rows of kind ``+I``
+    and ``+U`` are returned. Raise ``UnsupportedError`` for a column type that is not passed to
+    Spark, and the errors of ``Table.changes``.
     """
     if not with_kind:
         where = _that_stay(where)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paimon's procedures, which ``call.py`` calls by name.
 
-Each procedure is a function of the table or the catalog, whose arguments have the names of Paimon's
-Spark procedures. Methods of the table or the catalog do the work.
+Each procedure is a function that takes the table or the catalog. Its keyword arguments are named as
+those of Paimon's Spark procedure. Methods of the table or the catalog do the work.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def _rescale(
     partitions: str | None = None,
     where: str | None = None,
 ) -> Any:
-    """Rewrite partitions with ``bucket_num`` buckets. Default: all partitions, and the number in
-    the option ``bucket``.
+    """Rewrite partitions so that each has ``bucket_num`` buckets. Default: all partitions, and the
+    number in the option ``bucket``.
     """
     chosen = None if partitions is None else _partitions(partitions)
     return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
@@ -186,7 +186,7 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Remove the references to missing and truncated data files, and so all rows of these files.
+    """Remove the references to missing and truncated data files; the rows of these files are lost.
     Refused if more than half of the files are missing or truncated.
     """
     return table.remove_missing_files(dry_run)
@@ -238,9 +238,9 @@ def _delete_tag(table: lake.Table, *, tag: str) -> Any:
 
 
 def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
-    """Create the tags that the option ``tag.automatic-creation`` requires by now, and delete the
-    oldest such tags beyond ``tag.num-retained-max``, except tags at which a branch began. If the
-    option is ``batch``, all tags count and may be deleted, except ``rollback-to-as-latest-…``.
+    """Create the tags that the option ``tag.automatic-creation`` requires by now. Then delete the
+    oldest automatic tags beyond ``tag.num-retained-max``; in mode ``batch`` the oldest of all tags.
+    Tags at which a branch began and tags named ``rollback-to-as-latest-…`` are kept.
     """
     return table.tags.create_due()
 

@@ -37,11 +37,12 @@ def publish(
 ) -> lake.CommitReport:
     """Commit the files that tasks have written, and return the report of the commit.
 
-    Files that are certainly not published are deleted: after a failed commit, or if an earlier
-    attempt has published the rows. If ``batch``, a begun batch of a Mixed table, is given, its
-    commit publishes the files. ``upsert_by`` is the key by which rows replace stored rows;
-    ``executor`` runs the search for the stored rows. A table with unique keys needs no search.
-    ``where`` is a condition on the rows to overwrite. It replaces ``overwrite``, and needs a batch.
+    If the commit fails, or if an earlier attempt has already published the rows, the files are
+    deleted. But they are kept if the failed commit may have published them. If ``batch``, a begun
+    batch of a Mixed table, is given, its commit publishes the files. ``upsert_by`` is the key by
+    which rows replace stored rows; ``executor`` runs the search for the stored rows. A table with
+    unique keys needs no search. ``where`` is a condition on the rows to overwrite. It replaces
+    ``overwrite``, and needs a batch.
     """
     more: dict[str, Any] = {}
     if upsert_by is not None and not table.has_unique_keys:

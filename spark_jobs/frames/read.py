@@ -158,8 +158,9 @@ def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
     """Return the conditions of a scan as Spark columns.
 
-    Return None if Spark cannot check one of the conditions, or cannot read a column, or if the
-    names of two columns, or of two fields of a read ROW, differ only by case.
+    Return None if Spark cannot check one of the conditions, or cannot read one of the needed
+    columns. Return None also if the names of two columns of the table, or of two fields of a ROW in
+    a needed column, differ only by case.
     """
     by_name = {field.name: field for field in scan.table_schema.fields}
     if len({name.lower() for name in by_name}) < len(by_name):

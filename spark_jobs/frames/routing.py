@@ -134,10 +134,10 @@ def keyed_rows(table: lake.Table, columns: Collection[str], key: Sequence[str]) 
 def writers_of(schema: TableSchema, at_once: int) -> int:
     """Return the number of tasks that write a table whose rows have an order.
 
-    ``at_once`` is the number of tasks that run at the same time. A table with partitions or
-    postponed buckets has twice as many writing tasks. Any other table has one for each bucket, but
-    not more than ``2 * at_once``. One task writes all rows if keys move between partitions, or if
-    an index assigns the buckets of a table without partitions.
+    ``at_once`` is the number of tasks that run at the same time. One task writes all rows if keys
+    can move between partitions, or if an index assigns the buckets of a table without partitions.
+    ``2 * at_once`` tasks write any other table with partitions or postponed buckets. In all other
+    cases, each bucket has a task, but there are at most ``2 * at_once`` tasks.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
     if crosses_partitions(schema):
@@ -148,11 +148,11 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
 
 
 def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
-    """Return the schema for the routing of rows: in it the key of a row always determines the
-    bucket, so that one task gets all rows of a key.
+    """Return a schema for the routing of rows, in which the key of a row determines its bucket.
 
-    If an index assigns the buckets, each partition gets one bucket. If the buckets are postponed,
-    each partition gets one bucket for each task.
+    So one task gets all rows of a key. If an index assigns the buckets of the table, the returned
+    schema has one bucket for each partition. If the buckets are postponed, it has ``tasks`` buckets
+    for each partition.
     """
     routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
     if routed_as is None:
@@ -161,13 +161,14 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 
 def routed(frame: DataFrame, routing: Routing) -> DataFrame:
-    """Return the rows distributed by bucket to the tasks that write them.
+    """Return the rows, distributed to the tasks that write them.
 
-    If the table has neither a primary key nor buckets, or has postponed buckets, a batch is
-    distributed so that tasks write few files. If the table has neither a primary key nor buckets, a
-    stream is returned unchanged. In all other cases, the rows must have the columns that determine
-    the bucket and the partition. Raise ``InvalidRequestError`` if one of these columns is missing,
-    or if a cast to its type in the table may change a value.
+    If the table has neither a primary key nor buckets, a stream is returned unchanged, and a batch
+    is distributed so that tasks write few files. A batch for a table with postponed buckets is
+    distributed in the same way. In all other cases, one task gets all rows of a bucket, and the
+    rows must have the columns that determine the bucket and the partition. Raise
+    ``InvalidRequestError`` if one of these columns is missing, or if a cast to its type in the
+    table may change a value.
     """
     schema = routing.schema
     is_ordered = has_ordered_rows(schema)

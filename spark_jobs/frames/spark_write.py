@@ -214,9 +214,9 @@ def write_in_tasks(
 
     In a table with a primary key or buckets, exactly one task must get all rows of a bucket. With
     ``read_rows``, this function distributes the rows in this way. Without it, the caller must have
-    distributed ``frame`` already. If several tasks have written rows of a bucket, delete the
-    written files and raise ``UnsupportedError``; for a Mixed table, the commit raises it. A failed
-    attempt deletes its files; a killed attempt leaves them as orphans.
+    distributed ``frame`` already. If several tasks have written rows of the same bucket, delete the
+    written files and raise ``UnsupportedError``; for a Mixed table, the commit raises it. If an
+    attempt of a task fails, it deletes its files; if it is killed, they remain as orphans.
 
     ``keyed`` is the routing of rows that change a table by key, from ``keyed_rows``. ``order`` has
     further arguments of the writers, such as ``read_snapshot``, from ``in_order``.

@@ -44,7 +44,9 @@ _HELD_BYTES = 16 << 20
 processor's cache: with four times as many bytes, the workers took a third more time.
 """
 _MOST_BYTES = 1 << 30
-"""The largest size of a piece in bytes, because Arrow's offsets of texts have 32 bits."""
+"""Batches that together have more bytes are not combined, because Arrow's offsets of texts have 32
+bits.
+"""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -129,8 +131,9 @@ class _Splitter:
     ) -> None:
         """Divide rows into pieces for ``tasks`` writing tasks.
 
-        With ``adds``, columns that the rows lack are added. The writers of Iceberg and Mixed tables
-        must add them instead, because only these writers know the write defaults.
+        If ``adds`` is True, all columns that the rows lack are added. If it is False, only those of
+        the key and the partition are added, and the writer adds the others. ``adds`` is False for
+        Iceberg and Mixed tables, because only their writers know the write defaults.
         """
         schema = routing.schema
         texts = texts_as_numbers(schema)
@@ -219,7 +222,10 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task for a bucket number; it is the same in every packing task."""
+        """Return the writing task for the partition and bucket of a place number.
+
+        All packing tasks find the same writing task for a bucket of a partition.
+        """
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduces the time that a Python worker of Spark spends between tasks.
 
-Before each task, Spark makes Python drop its cache of directories and read the directory of each
-archive again. PySpark's own archive is then read once for each package, which takes 0.1 seconds of
-CPU. After each task, Spark collects garbage and scans all modules. Together this took longer than a
-small task.
+Before each task, Spark clears Python's import caches, so that Python reads the table of contents of
+each zip archive again. For PySpark's own archive, Python does this once for each package, which
+takes 0.1 seconds of CPU. After each task, Spark collects garbage, which scans all Python objects.
+These two pauses together took longer than a small task.
 """
 
 from __future__ import annotations

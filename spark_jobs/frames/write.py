@@ -204,8 +204,8 @@ def _published(frame: DataFrame, stream: _Stream, batch: int) -> frozenset[int]:
 def _run_id(frame: DataFrame) -> str | None:
     """Return the id of the run of a stream, which differs after a restart; None outside a stream.
 
-    The id is read from Spark's list of running streams. It is also the name of Spark's job group,
-    but the function for ``foreachBatch`` may set another group.
+    The id is read from Spark's list of running streams. It is not read from the name of Spark's job
+    group, because the function for ``foreachBatch`` may set another group.
     """
     query = _local_property(frame, "sql.streaming.queryId")
     if query is None:

@@ -78,7 +78,7 @@ def _require_merging(merging: Mapping[str, Any], source: lake.Table, wanted: Ing
 
 
 def forgets_deletes(source: lake.Table) -> bool:
-    """Return True if ``source`` and a copy of it may merge a row after a delete differently.
+    """Return True if ``source`` and its copy may merge the later rows of a deleted key differently.
 
     With some options, a later row of a deleted key is compared or merged with the deleted row,
     until a compaction removes the deleted row. The results can differ if only the source has been
@@ -92,8 +92,9 @@ def forgets_deletes(source: lake.Table) -> bool:
 def require_no_deletes(
     table: lake.Table, changes: Iterable[pa.RecordBatch], kinds: str
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the changes of a source that ``forgets_deletes``. Raise ``UnsupportedError`` at the
-    first deleted row: a row of the kind ``-D``, or ``-U`` without the ``+U`` row of the same key.
+    """Yield the changes of a source for which ``forgets_deletes`` is True. Raise
+    ``UnsupportedError`` at the first deleted row: a row of the kind ``-D``, or a row of the kind
+    ``-U`` that is not followed by the row of the kind ``+U`` of the same key.
 
     The column ``kinds`` has the kind of each row.
     """
@@ -134,8 +135,8 @@ def _require_rows_remain(table: lake.Table, rows: pa.Table, kinds: str) -> None:
 def require_no_kept_deletes(table: lake.Table, scan: lake.Scan) -> None:
     """Raise ``UnsupportedError`` if files of ``scan`` have, or may have, deletes.
 
-    The scan reads all rows of a source that ``forgets_deletes``. It does not return the deletes, so
-    the copy would not get them.
+    The scan reads all rows of a source for which ``forgets_deletes`` is True. The scan does not
+    return the deletes, so the copy would not get them.
     """
     if any(entry.file.delete_row_count != 0 for split in scan.splits() for entry in split.files):
         raise lake.UnsupportedError(

@@ -11,7 +11,7 @@ __all__ = ["warn_of_double_rows", "warn_of_missing_rows", "warn_of_overwrites"]
 
 _log = logging.getLogger(__name__)
 _ONE_ROW_WINS = ("deduplicate", "first-row")
-"""The merge engines with which a row that is written twice has the same effect as once."""
+"""Merge engines that give the same result if a row is written twice instead of once."""
 
 
 def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Position) -> None:
@@ -38,7 +38,7 @@ def warn_of_overwrites(table: lake.Table, source: lake.Table, after: lake.Positi
 def warn_of_missing_rows(
     table: lake.Table, source: lake.Table, consumer: str, position: int
 ) -> None:
-    """Log a warning that the target may lack the rows before ``position``."""
+    """Log a warning that the target may lack changes of ``source`` before snapshot ``position``."""
     _log.warning(
         "%s may lack rows: consumer %r of %s reads snapshot %d next, but the target table has "
         "no commit with the changes before that snapshot. To copy all rows, use a new table and "

@@ -114,8 +114,10 @@ class Checkpoint:
         return found
 
     def is_own(self, path: str, place: str) -> bool:
-        """Return True if a source file is a record of this checkpoint, which was opened as
-        ``place``. Local paths may lead to it through symbolic links.
+        """Return True if the source file ``path`` is a record of this checkpoint.
+
+        ``place`` is the directory or URI with which the checkpoint was opened. Symbolic links in
+        local paths are resolved.
         """
         folder, _, name = path.rpartition("/")
         if _RECORD.fullmatch(name) is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that a glob matches: the same for local files and for those of a bucket."""
+"""Matches names with a glob, by the same rules for local and for remote files."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Record:
     """
     files: Mapping[str, FileState]
     kept: Mapping[str, FileState] = field(default_factory=dict)
-    """The files of earlier commits of the same user whose rows this commit has not replaced."""
+    """The files of earlier commits of the same user. This commit has not replaced their rows."""
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> Record:
@@ -65,7 +65,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RecordFiles:
-    """The records of one task, and the marks of those whose commit is published."""
+    """The records of one task, and the files that mark a record as published."""
 
     storage: Storage
     directory: str
@@ -77,7 +77,7 @@ class RecordFiles:
         return {name.removeprefix(self.prefix) for name in names if name.startswith(self.prefix)}
 
     def read(self, name: str) -> list[Record]:
-        """Return the records in a file: several, if other runs have merged them."""
+        """Return the records in a file. Only a file of merged records has more than one."""
         path = self._path(name)
         content = self.storage.read(path)
         return decode_json_file(content, self.storage.uri(path), _records_of, _REMEDY)

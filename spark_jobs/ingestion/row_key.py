@@ -21,11 +21,11 @@ __all__ = [
 
 
 def key_of_rows(table: Table, wanted: IngestRequest) -> list[str] | None:
-    """Return the key that the writer gets as ``upsert_by``; None if the writer gets no such key.
+    """Return the key that the writer gets as ``upsert_by``.
 
-    This is the key of the request. For change messages without a key in the request, it is the key
-    of the table. Return None for change messages if the writer of the table takes no ``upsert_by``,
-    as in Paimon.
+    If the request has ``upsert_by``, return this key. Otherwise the result depends on the rows. For
+    change messages, return the key of the table, or None if the writer of the table takes no
+    ``upsert_by``, as in Paimon. For other rows, return None.
 
     Raise ``InvalidRequestError`` for messages without a key in an Iceberg table.
     """

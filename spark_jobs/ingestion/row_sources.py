@@ -151,7 +151,7 @@ def rows_of(
     paths: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> RowSource:
-    """Return the source of a request; with ``paths`` only these files of it.
+    """Return the source of a request. If ``paths`` is given, the source has only these files.
 
     To find the columns of change messages, their files are read once: in the tasks of ``executor``,
     or in this process if ``executor`` is None. Raise ``NotFoundError`` if no file matches, and

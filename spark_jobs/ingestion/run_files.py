@@ -63,7 +63,7 @@ class RunFiles:
         self._old_ids: set[str] = set()
         self._unmarked: list[str] = []
         self._kept: Mapping[str, FileState] = {}
-        """The files of earlier commits of this run whose rows this commit keeps."""
+        """The files of earlier commits of this run. This commit keeps the rows of these files."""
 
     def new_files(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
         """Return those files of ``found`` that no other run has ingested.
@@ -163,7 +163,7 @@ class RunFiles:
             self._create(id + DONE, {})
 
     def mark_published(self) -> None:
-        """Mark the record of the earlier attempt of this run that has published the commit. Raise
+        """Mark the record of an earlier attempt, which has published the commit of this run. Raise
         ``CommitUndecidableError`` if several attempts were killed and their records name different
         files.
         """
@@ -191,9 +191,10 @@ class RunFiles:
     def _newest_of_each_commit(self, found: Collection[str]) -> Iterable[Record]:
         """Return the record of the last published commit of each commit user.
 
-        The commit of a killed run is looked up only if it has a file of ``found`` that no other run
-        has ingested. Raise ``CommitUndecidableError`` if it is unknown whether that run committed,
-        or which of its attempts did.
+        A killed run leaves a record without a mark. The commit of such a run is looked up only if
+        the record names a file of ``found`` that no other run has ingested. Raise
+        ``CommitUndecidableError`` if it is unknown whether the killed run has committed, or which
+        of its attempts has.
         """
         done, pending = self._read()
         others = [record for record in done if record.run != self._run]
@@ -254,8 +255,8 @@ class RunFiles:
     def _read_old(
         self, names: set[str], done: Sequence[Record]
     ) -> tuple[list[Record], dict[str, Record]]:
-        """Return the records of earlier releases, divided as by ``_read``. ``done`` has the newer
-        records that are marked as published.
+        """Return the records in the directory of earlier releases, divided as by ``_read``.
+        ``done`` has the published records in the current directory.
         """
         if self._old is None or not (old := self._old_names(names)):
             return [], {}
@@ -319,7 +320,8 @@ def _is_in(identifiers: Mapping[str, int], commit: lake.CommitId) -> bool:
     """Return True if the table has ``commit``. ``identifiers`` maps each user to the number of its
     newest commit in the table.
 
-    If not, the record of ``commit`` belongs to another table that has or had the same directory.
+    If the table lacks ``commit``, the record of ``commit`` belongs to another table that has or had
+    the same directory.
     """
     return identifiers.get(commit.user, -1) >= commit.identifier
 

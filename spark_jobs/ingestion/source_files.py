@@ -42,8 +42,8 @@ _NO_FILE = (
 
 _NO_ADDRESS = f"no object has this address. {_NO_FILE}"
 _COMPARED = 1000
-"""The largest number of names in a directory that are compared with a wrong name, to find the
-nearest.
+"""The error for a missing file offers a similar name in the directory. To find this name, at most
+this many names are compared.
 """
 
 
@@ -197,8 +197,8 @@ def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[s
     """Return the files that match a path or glob, sorted.
 
     Files whose names begin with ``.`` or ``_``, such as ``_SUCCESS``, are ignored. ``**`` does not
-    match directories with such names, for example Spark's ``_temporary``. But it matches those of
-    partitions, for example ``_day=1``.
+    match directories with such names, for example Spark's ``_temporary``. But ``**`` matches the
+    directories of partitions, for example ``_day=1``.
 
     Raise ``NotFoundError`` if no file matches, and ``InvalidRequestError`` for a local directory.
     """

@@ -48,8 +48,8 @@ def spark_rows(
     table: lake.Table | None,
     paths: Sequence[str] | None,
 ) -> SparkRows:
-    """Return the source of a request; with ``paths`` only these files of it. Files without change
-    messages are listed without starting Spark.
+    """Return the source of a request. If ``paths`` is given, the source has only these files. Files
+    without change messages are listed without starting Spark.
     """
     if wanted.jdbc_url is not None:
         from spark_jobs.ingestion.jdbc_frame import JdbcFrame

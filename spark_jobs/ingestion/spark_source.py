@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divides the files of a source, or the parts of a table, among the tasks of Spark.
 
-Spark distributes only numbers: positions in the list of files or parts. Each task reads the files
-or parts of its numbers, as engine ``python`` does.
+Spark distributes only numbers: positions in the list of files or parts. Each task gets some of the
+numbers, and reads the files or parts at these positions in the same way as engine ``python``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def files_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, Ro
     """Return a DataFrame with the numbers of the files, and the function with which each task
     reads the files whose numbers it has.
 
-    Spark does not read the files, because their rows would then be converted twice.
+    The tasks do not use Spark's file readers, because the rows would then be converted twice.
     """
     return _numbers(spark, len(source.paths)), partial(_read_named_files, source)
 

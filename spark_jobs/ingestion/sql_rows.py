@@ -109,8 +109,8 @@ class SqlRows:
         ]
 
     def _chosen(self, wanted: _Wanted) -> Any:
-        """Return the SQL expression that selects a column. JSON is cast to text if it becomes a
-        text or is cast later.
+        """Return the SQL expression that selects a column. A JSON column is selected as text if its
+        type in the lake is a text, or if key ``casts`` sets this type.
         """
         import sqlalchemy as sql
 
@@ -180,10 +180,11 @@ def _read_type(kind: Any, *, as_text: bool) -> Any:
 def _item_type(kind: Any, *, as_text: bool) -> Any:
     """Return the SQL type for reading the items of an array.
 
-    Without a cast, SQLAlchemy would split an array of a domain, or of a type in ``unread``, into
-    characters. So the items are cast to the type of the domain, or to text. Types in ``partial``
-    are cast to text if they are in a domain, because SQLAlchemy then does not know a part of the
-    type, such as its length.
+    Without a cast, SQLAlchemy would split some arrays into characters: arrays of a domain, and
+    arrays of a type in ``unread``. So items of a domain are cast to the type of the domain, and
+    items of a type in ``unread`` to text. If the type of a domain is in ``partial`` and has no time
+    zone, the items are also cast to text, because SQLAlchemy does not know all of this type, such
+    as its length.
     """
     import sqlalchemy as sql
     from sqlalchemy.dialects import postgresql as pg
@@ -236,8 +237,8 @@ def _exact(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 def _instants(values: Iterable[Any]) -> pa.DataType | None:
     """Return a timestamp type in UTC if the first value has a zone, else None.
 
-    For arrays of values with a zone, return the type of the array. Without this type, Arrow would
-    take the zone of the first value, and refuse zones that differ from UTC by seconds.
+    If the values are arrays, return the type of arrays of such timestamps. Without this type, Arrow
+    would take the zone of the first value, and refuse a zone whose offset from UTC has seconds.
     """
     for value in values:
         if isinstance(value, list):
@@ -265,10 +266,10 @@ def _type_of_items(kind: pa.DataType) -> pa.DataType:
 
 
 def _held_exactly(values: Iterable[Any], kind: pa.DataType) -> bool:
-    """Return True if Arrow truncates no number when it converts arrays to the type ``kind``. Arrow
-    may refuse a number with an error.
+    """Return True if Arrow truncates no number when it converts the items of arrays to the type
+    ``kind``. Even then, Arrow may raise an error for a number that does not fit.
 
-    Return False if a value or ``kind`` is not a number.
+    Return False if a value is not a number, or ``kind`` is not a type of numbers.
     """
     numbers: tuple[type, ...] = ()
     if pa.types.is_integer(kind):
@@ -328,12 +329,13 @@ def _times(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _array(wanted: _Wanted, values: tuple[Any, ...]) -> pa.Array:
-    """Return the values of a SQL column as an array; raise ``InvalidRequestError`` for values that
-    do not fit.
+    """Return the values of a SQL column as an Arrow array; raise ``InvalidRequestError`` for values
+    that do not fit.
 
-    The array has the wanted type in two cases: for a FLOAT, DOUBLE or DECIMAL that is not cast, and
-    for arrays of numbers that are cast. Otherwise it has the type that Arrow finds, because a cast
-    by Arrow would truncate fractions, times and zones.
+    The result has the wanted type in two cases: if this is FLOAT, DOUBLE or DECIMAL and the column
+    is not cast, or if each value is itself an array of numbers and the column is cast. Otherwise
+    the result has the type that Arrow finds in the values, because a cast by Arrow would truncate
+    fractions, times and zones.
     """
     name, kind = wanted.column.name, wanted.type
     items = _type_of_items(kind)

@@ -181,10 +181,10 @@ def _commit(
 def _noted(
     stack: ExitStack, table: lake.Table, commit: lake.CommitId, messages: list[lake.CommitMessage]
 ) -> lake.CommitId | None:
-    """Begin a batch of the stream in ``stack``, and return the identity to commit with; None if
-    another run has committed changes from the same position.
+    """Begin a batch of the stream, and return the identity to commit with; None if another run has
+    committed changes from the same position. The batch ends when ``stack`` is closed.
 
-    Raise ``CommitConflictError`` if the table has a record of a later commit, but lacks this one.
+    Raise ``CommitConflictError`` if the table has a record of a later commit, but lacks ``commit``.
     """
     if not messages:
         return commit

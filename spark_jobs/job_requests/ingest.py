@@ -309,7 +309,7 @@ class IngestRequest(BatchRequest):
         self._require_plain_rows()
 
     def _require_plain_rows(self) -> None:
-        """Refuse ``on_schema_change``, ``columns`` and ``casts`` if the source excludes them."""
+        """Refuse keys that cannot be used with change messages or with ``header=False``."""
         if self.on_schema_change != "fail" and self.holds_messages:
             raise refusal(
                 f"key 'on_schema_change' cannot be used with format {self.format!r}: change "
@@ -359,7 +359,7 @@ class IngestRequest(BatchRequest):
     def takes_new_files(self) -> bool:
         """True if the request asks to skip files that earlier runs of the task have ingested.
 
-        If a repeated row changes nothing in the table, the job ingests all files nevertheless.
+        The job still ingests all files if writing a row again does not change the table's rows.
         """
         replaces = self.overwrite is not None or self.upsert_by is not None or self.holds_messages
         return self.ingested_by is not None and not (replaces or self.stage or self.checkpoint)

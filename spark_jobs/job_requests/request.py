@@ -51,15 +51,15 @@ JsonObject: TypeAlias = Mapping[str, Any]
 """A request before its check: plain values by key."""
 
 _MILLIS = range(10**10, 10**13)
-"""The numbers that are read as epoch milliseconds, which end in the year 2286. Epoch seconds have
-ten digits and epoch microseconds sixteen, so both are outside.
+"""The numbers that are accepted as epoch milliseconds: times from April 1970 to the year 2286. The
+present time has ten digits in epoch seconds and sixteen in microseconds, so both are outside.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for the values of a key beyond their type, given as the second argument of
-    ``Annotated``.
+    """A rule that the values of a key must obey, in addition to the type of the key. It is the
+    second argument of ``Annotated``.
     """
 
     wanted: str
@@ -199,7 +199,7 @@ def plain_value(hint: Any, value: Any) -> Any:
 
 
 def _names_values(kind: Any) -> bool:
-    """Return True for a dict type whose values may be text, such as the values of a partition."""
+    """Return True for a dict type that allows text as a value, such as the type of a partition."""
     return get_origin(kind) is Mapping and str in alternatives(get_args(kind)[1])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the values of requests beyond their type, each declared once.
+"""Rules that the values of a request must obey, in addition to the types of its keys.
 
 The jobs use these rules, and so do the operators when a DAG is parsed. Only the library checks
 rules that need the table or the clock.

@@ -65,8 +65,8 @@ def compact_table(
     """Compact a table, or only plan the compaction in a dry run, and return the outcome.
 
     ``more`` are further arguments of the table's method. If a ``LakeError`` has a report of
-    finished buckets, the report becomes the outcome of the error. Raises ``CommitConflictError`` if
-    conflicts have stopped all work.
+    finished buckets, attach the outcome of these buckets to the error. Raise
+    ``CommitConflictError`` if conflicts have stopped all work.
     """
     before = newest_snapshot(table)
     if wanted.dry_run:

@@ -43,8 +43,8 @@ def write_result(uri: str, result: JobResult, options: Mapping[str, str] | None)
 
 
 def open_place(uri: str, options: Mapping[str, str] | None) -> tuple[Storage, str]:
-    """Return the storage of a path or URI, and the path in it. A bucket is opened with the storage
-    options among ``options``.
+    """Return the storage of a path or URI, and the path in it. The storage options among
+    ``options`` are used only for an object store.
     """
     from lakeformat.storage import is_storage_option, open_storage
 

@@ -33,8 +33,9 @@ def reporting_tasks(spark: SparkSession) -> AbstractContextManager[None]:
 def _reporting_from_server(spark: SparkSession) -> Iterator[None]:
     """Report the progress that a Spark Connect server sends every two seconds.
 
-    The handler is called for every query of the session, in the thread that waits for the query.
-    The calling thread waits for the queries of this block, so calls in other threads are ignored.
+    Spark calls ``hear`` for every query of the session, in the thread that waits for the query. The
+    thread of this block waits for the queries of the block, so ``hear`` ignores calls in other
+    threads.
     """
     here = get_ident()
     counts: dict[str | None, tuple[int, int]] = {}

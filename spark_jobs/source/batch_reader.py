@@ -2,8 +2,9 @@
 """Reads a table as a batch, from parts that are planned once.
 
 The reader does not define ``pushFilters``, so Spark passes it no filters. If a reader has this
-method, Spark 4.1 keeps the reader's plan for the DataFrame, and reads the same parts in each later
-query. Then both branches of a union have the rows of the last filter.
+method, Spark 4.1 plans its parts for one filter and may read them for another query of the same
+DataFrame. In a union of two filters of one DataFrame, both branches have the rows of the second
+filter. A later query without a filter may have the rows of an earlier filter.
 """
 
 from __future__ import annotations

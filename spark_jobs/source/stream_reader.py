@@ -88,9 +88,9 @@ class LakeStreamReader(DataSourceStreamReader):
                 "'rowkind', or 'false' to leave out deleted rows"
             )
         self._position: Position | None = None
-        """The position of the stream. None when a new stream starts, because Spark calls
-        ``latestOffset`` before ``initialOffset``. After a restart Spark first calls ``partitions``
-        for the last batch, and the end of this batch becomes the position.
+        """The position of the stream; None before the first call by Spark. In a new stream this
+        call is ``latestOffset``, even before ``initialOffset``. After a restart it is
+        ``partitions`` for the last batch, and the end of this batch becomes the position.
         """
         self._found: dict[str, Any] | None = None
         """The offset at which a new stream begins; None until the offset is found."""
@@ -203,7 +203,8 @@ class LakeStreamReader(DataSourceStreamReader):
         """Return a dict with the offset at which a new stream begins, under the key ``began``. The
         dict is empty if the offset cannot be found, for example because its snapshot has expired.
 
-        A running stream does not need this offset. In a new stream ``partitions`` raises the error.
+        A running stream does not need this offset. In a new stream ``partitions`` tries to find the
+        offset again, and raises the error.
         """
         try:
             return {_BEGAN: self._beginning()}
@@ -230,8 +231,8 @@ class LakeStreamReader(DataSourceStreamReader):
     def _first_read(self, offset: dict[str, Any]) -> Position:
         """Return the position after which a read from ``offset`` begins.
 
-        This is the position of ``offset``. If a snapshot must first be read in full, it is the
-        position right before this snapshot.
+        If a snapshot must first be read in full, this is the position right before that snapshot,
+        else the position of ``offset``.
         """
         if offset[_FULL] is None:
             return self._place_of(offset)
@@ -239,8 +240,8 @@ class LakeStreamReader(DataSourceStreamReader):
         return full.before
 
     def _require_same_table(self, identity: str, *offsets: dict[str, Any]) -> None:
-        """Raise ``NotFoundError`` if an offset belongs to a table with another identity. This is
-        found even if the snapshot of the offset has expired.
+        """Raise ``NotFoundError`` if an offset belongs to a table with another identity. The
+        check does not need the snapshot of the offset, which may have expired.
         """
         for offset in offsets:
             if offset.get(_TABLE) not in (None, "", identity):

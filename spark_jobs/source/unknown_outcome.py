@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Marks commits with unknown outcome, so that another process of the driver keeps their files.
 
-Spark commits and aborts in two processes. Only this user can enter the directory of the marks: if
-another user deleted a mark, the abort would delete files that a snapshot may need.
+Spark commits and aborts in two processes. Only the user who runs the driver can enter the directory
+of the marks: if another user deleted a mark, the abort would delete files that a snapshot may need.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ class ClientNamedFilesMetastore(ClientMetastore, NamedFilesMetastore):
         return replace(name, database=name.database.lower(), table=name.table.lower())
 
     def beside(self, base: TableName, table: str, database: str) -> TableName:
-        """Return the name of the change store in lower case.
+        """Return the name of the change store in lower case, even if ``base`` names it with
+        capitals.
 
-        If an earlier version of this library created the base store, the base store may name its
-        change store with capitals.
+        A base store that an earlier version of this library created may do so.
         """
         return self.stored_name(super().beside(base, table, database))
 

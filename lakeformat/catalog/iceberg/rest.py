@@ -252,9 +252,9 @@ class RestMetastore(ClientMetastore):
     def _is_conflict(self, response: Response, name: TableName, current: Answer) -> bool:
         """Return True if a commit was refused because another writer was first.
 
-        Status 409 means such a conflict. Status 400 means it only if the table has another metadata
-        file than ``current``: after another writer has created a branch, some services refuse the
-        sequence number of the new snapshot as too low.
+        Status 409 means such a conflict. Some services answer with status 400 instead if another
+        writer has created a branch: the sequence number of the new snapshot is then too low. Status
+        400 counts as a conflict only if the table has another metadata file than ``current``.
         """
         if response.status_code != _INVALID:
             return response.status_code == _CONFLICT

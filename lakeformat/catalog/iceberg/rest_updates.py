@@ -53,7 +53,7 @@ def commit_request(base: TableMetadata, changed: TableMetadata) -> dict[str, Any
 
 def have_same_state(one: TableMetadata, other: TableMetadata) -> bool:
     """Return True if two states of a table's metadata are equal, except for the members that the
-    service writes: the two logs, and the time of the last update.
+    service writes: ``snapshot-log``, ``metadata-log`` and ``last-updated-ms``.
     """
     first, second = ({**metadata_to_json(each)} for each in (one, other))
     for member in _WRITTEN_BY_SERVICE:

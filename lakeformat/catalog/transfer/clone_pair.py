@@ -125,9 +125,9 @@ class _PairClone:
     def is_compared(self) -> bool:
         """Return True if an earlier attempt has compared all rows.
 
-        If the change store exists without a mark, all rows were compared: an attempt removes this
-        mark only after the comparison. Otherwise drop the stores that an earlier attempt has left,
-        and return False.
+        An attempt marks both stores as an unfinished clone, and removes these marks only after the
+        comparison. So if the change store exists without the mark, all rows were compared.
+        Otherwise drop the stores that an earlier attempt has left, and return False.
         """
         left = self.require_free()
         if len(left) > 1 and CLONING not in self.handle(self.change).load().metadata.properties:

@@ -198,10 +198,10 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
 def _named(
     path: str, said: str, columns: pa.Schema, dialect: TextDialect
 ) -> InvalidRequestError | None:
-    """Return the error with row, column and value, given the text of Arrow's error.
+    """Return an error with row, column and value, made from ``said``, the text of Arrow's error.
 
-    Return None if Arrow's error names no column, and its reason is not that a row has too many or
-    too few values.
+    If a row has too many or too few values, the returned error has the row and the number of its
+    values. Return None if Arrow's error is any other error that names no column.
     """
     if width := _BAD_WIDTH.search(said):
         header = next(_records(path, dialect)) if dialect.header else []

@@ -29,7 +29,8 @@ def rounded_numbers(
     """Find numbers that a DOUBLE may have rounded, in a column and its nested fields.
 
     For the column, or for each nested field, that has such numbers, yield its path and its first
-    such number. With BIGINT as ``kind``, find the whole numbers that a DOUBLE may round.
+    such number. Only numbers of the type ``kind`` are checked. If it is BIGINT, find the whole
+    numbers that a conversion to DOUBLE may round.
     """
     if pa.types.is_list(values.type):
         yield from rounded_numbers(values.flatten(), f"{name}.element", kind)

@@ -22,9 +22,9 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
 _SHORTEST_REPEAT = 3
 _LONG_REPEATS_FROM = 8
-"""The lowest value of the first byte of a run that repeats a number of 2 to 8 bytes.
+"""A run whose first byte is less than this value repeats a number of one byte.
 
-If the value of its first byte is lower, a run repeats a number of one byte.
+If a run repeats a number of 2 to 8 bytes, its first byte has this value or a higher one.
 """
 _LITERALS_FROM = 128
 _MOST_BITS = 62

@@ -89,7 +89,8 @@ class _Unread(io.RawIOBase):
         self.is_asked = False
         """True as soon as Arrow has requested bytes.
 
-        Before that, Arrow describes all chunks of the row group.
+        By then, Arrow has described all chunks of the row group. So a later error does not mean
+        that the footer is damaged.
         """
 
     def seekable(self) -> bool:

@@ -93,7 +93,9 @@ def parse_struct(content: bytes) -> Struct:
     reader = _ThriftReader(content)
     found = reader.struct()
     if reader.place != len(content):
-        raise ValueError(f"a struct ends at byte {reader.place} of {len(content)}")
+        raise ValueError(
+            f"a struct ends at byte {reader.place}, but its data has {len(content)} bytes"
+        )
     return found
 
 

@@ -3,8 +3,8 @@
 
 With partial progress, a commit with a conflict is repeated group by group, and the groups that
 conflict are dropped. Only the commit that completes the work has the identity of the caller. The
-other commits store this identity in the summary properties ``lake.part-of-*``, so that a retry with
-the same identity leaves out the files that they added.
+other commits store this identity in the summary properties ``lake.part-of-*``. A retry with the
+same identity finds these commits, and does not rewrite the files that these commits added.
 """
 
 from __future__ import annotations

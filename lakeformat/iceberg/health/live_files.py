@@ -104,7 +104,9 @@ class LiveFiles:
     def pending(self) -> Pending:
         """Return, for each partition, the number, bytes and rows of the files worth a rewrite.
 
-        The result also counts the deletes that apply to data files.
+        For each partition, the result also has two counts of deletes. ``deletes`` is the number of
+        rows in equality delete files that apply to data files. ``hidden`` is the sum of
+        ``AppliedDeletes.hidden`` for the files worth a rewrite.
         """
         partitions, files, applied = self.partitions, self._files, self._applied
         waiting = self._is_small | (applied.hidden > 0) | applied.has_equality_deletes

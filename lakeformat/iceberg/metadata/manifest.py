@@ -173,7 +173,7 @@ class _Spec:
     id: int
     partition: StructType
     as_text: Sequence[int]
-    """The ids of partition fields with unknown transforms. Values of all types become text."""
+    """The ids of partition fields with unknown transforms. Their values are converted to text."""
     times: Sequence[tuple[Field, str]] = ()
     """The partition fields of a timestamp type, each with the name of its source column."""
 

@@ -95,8 +95,8 @@ def find_metadata_file(storage: Storage, root: str) -> str:
     if hinted is not None and hinted > highest:
         _log.warning(
             "%s. Restore lost files from a backup before the next commit, because that commit uses "
-            "the number %d again. After it, do not restore lost files. If no file was lost, write "
-            "%d into the hint",
+            "the number %d again. Do not restore lost files after that commit. If no file was "
+            "lost, write %d into the hint",
             *(hint_above(storage, root, hinted, names[0]), highest + 1, highest),
         )
     return f"{directory}/{names[0]}"

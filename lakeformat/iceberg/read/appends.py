@@ -63,11 +63,11 @@ def snapshots_between(metadata: TableMetadata, after: int | None, upto: int) -> 
 
 
 def require_beginning(metadata: TableMetadata, first: int, millis: int) -> None:
-    """Raise ``NotFoundError`` if the newest snapshot of a branch at a time is unknown.
+    """Raise ``NotFoundError`` if a branch may have had a snapshot at a time, but none is known.
 
-    ``millis`` is the time, and ``first`` is the oldest known head of the branch. The snapshot is
-    unknown if an ancestor of ``first`` has expired, or if ``first`` or an ancestor was made at that
-    time or before.
+    ``millis`` is the time, and ``first`` is the oldest known head of the branch, which is newer.
+    The branch had no snapshot at that time if ``first`` and all its ancestors still exist and were
+    made later. Otherwise, it may have had one.
     """
     *_, oldest = metadata.ancestry(first)
     if oldest.parent_id is not None or oldest.timestamp_ms <= millis:

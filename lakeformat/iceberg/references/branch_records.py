@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves and deletes this library's records of a branch: those of consumers, streams and runs, and
-staged results.
+"""Moves and deletes this library's records of a branch: consumers, streams, runs, staged results.
 
-The commit that renames or deletes a branch does not change these files. So a rename copies them
-before its commit, and deletes the old ones after it. A crash in between leaves records of a branch
-that does not exist. They are deleted before a branch gets this name.
+The commit that renames or deletes a branch does not change the files of these records. So a rename
+copies the records before its commit, and deletes the old ones after it. A crash in between leaves
+records of a branch that does not exist. They are deleted before a branch gets this name.
 
 A rename keeps its copy of a record even if the old record is deleted before the rename ends. As
 soon as the rename is committed, another process can create a branch of the old name, and delete the

@@ -43,10 +43,10 @@ def new_deletes(
 ) -> NewDeletes:
     """Write the deletes of matched rows to new files. After any exception no file is left.
 
-    The new files can also have positions that are already deleted. A deletion vector has those of
-    all older position deletes of its data file. A position delete file for a single data file has
-    those of older deletes that apply to no other data file. A position delete file for a partition
-    has none.
+    A new deletion vector also has the positions of all older position deletes of its data file. A
+    new position delete file for a single data file also has the positions of the older delete files
+    that apply only to that data file. A new position delete file for a partition has only the
+    positions of matched rows.
     """
     if not matched:
         return NewDeletes()

@@ -2,9 +2,9 @@
 """Commits changed rows: new delete files and data files.
 
 Each attempt compares the newest snapshot with the planned snapshot. The change conflicts if a
-planned file was removed or got deletes that the change would undo. For an UPSERT, and with
-serializable isolation, a new file is a conflict, too, if it may have rows that meet the condition.
-After a conflict nothing is changed: plan again.
+planned file was removed or got deletes that the change would undo. An UPSERT also conflicts with a
+new file that may have rows that meet the condition. Any other change conflicts with such a file
+only if its isolation is serializable. After a conflict nothing is changed: plan again.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ def staged_results(handle: TableHandle) -> StagedFiles[IcebergCommitMessage]:
 
 
 def all_staged_results(handle: TableHandle) -> Iterator[StagedFiles[IcebergCommitMessage]]:
-    """Yield the staged results of every branch of each table that has or had this directory."""
+    """Yield the staged results of all branches of all tables that have or had the directory of
+    ``handle``.
+    """
     loaded = handle.load()
     return (_files(loaded, each) for each in every_directory(loaded, "staged"))
 

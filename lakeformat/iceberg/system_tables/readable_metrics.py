@@ -49,7 +49,7 @@ def _of_column(entries: pa.Table, field: Field) -> pa.Array:
 def _kind_of_bounds(field: Field) -> PrimitiveType:
     """Return the type of the bounds of a field.
 
-    The type is ``unknown`` if this version does not read values of the field's type.
+    The type is ``unknown`` if this release does not read values of the field's type.
     """
     assert isinstance(field.type, PrimitiveType)
     try:

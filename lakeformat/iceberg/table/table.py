@@ -38,7 +38,8 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "expire_partitions": "drop_partitions([...]) deletes the partitions that you name",
     "ingest_changes": "in a Python function, read source.changes(…) and write the rows with "
     "target.write",
-    "mark_partitions_done": "use table.tags.create(name) to tag a snapshot with complete rows",
+    "mark_partitions_done": "when all rows are written, tag the snapshot with "
+    "table.tags.create(name)",
     "partition_marks": "leave out 'done' to wait for rows, or let the writer tag a snapshot",
     "plan_optimizing": "plan_compaction() shows what a compaction would do",
     "publish": "readers of Iceberg read it in place, so nothing needs to be published",

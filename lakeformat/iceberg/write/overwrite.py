@@ -61,8 +61,8 @@ def overwrite(
 
     A repeated call with the same ``commit`` publishes nothing again. ``overwritten`` also selects
     rows that other commits published while the new rows were written. Raise
-    ``InvalidRequestError`` for rows that do not fit, and ``UnsupportedError`` if a file also has
-    rows to keep.
+    ``InvalidRequestError`` for new rows that do not fit the columns or ``overwritten``, and
+    ``UnsupportedError`` if a file may have both rows to replace and rows to keep.
     """
     metadata = handle.load().metadata
     produce = partial(replacement, metadata, overwritten, is_recorded=commit is not None)

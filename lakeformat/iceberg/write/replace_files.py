@@ -129,8 +129,8 @@ class ReplaceFiles:
             ):
                 if place in places:
                     raise self._plan.conflict(
-                        f"the equality delete file {path}, which does not apply to old files of "
-                        "another partition spec but would apply to the new files, was added"
+                        "equality deletes that would apply to the new files, but not to old files "
+                        f"of another partition spec, were added in {path}"
                     )
 
     def _follows(self, file: PlannedFile, scope: str) -> bool:

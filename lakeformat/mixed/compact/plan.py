@@ -122,8 +122,10 @@ class MixedCompactPlan:
     there is none.
     """
     merged_alone: Mapping[str, int]
-    """The partitions whose changes to merge are only deletes that delete no row, each with the
-    highest sequence number of these deletes. The deletes are only recorded as merged.
+    """The highest sequence number of the lone deletes, by partition. A lone delete deletes no row.
+
+    Only partitions without other changes to merge are listed. Their deletes are recorded as merged,
+    and no file is rewritten for them.
     """
     blocked: int
     """The number of files of inserts that are not merged yet, if the plan merges no insert; else 0.

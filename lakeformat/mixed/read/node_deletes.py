@@ -44,7 +44,10 @@ class DeletePart:
 
     @cached_property
     def deletes(self) -> KeyDeletes:
-        """The index of the keys, built at the first use; meanwhile a thread reads the next rows."""
+        """The index of the deleted keys, built at the first access.
+
+        Before that, a thread has started to read rows: it reads on while the index is built.
+        """
         return self._index()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a Mixed table after a position: commit by commit, at once or as a stream.
+"""Reads the changes of a Mixed table between two positions, or as a stream, commit by commit.
 
 The commits of the change store have the changes. Commits that optimize the table, or remove merged
 changes, change no row and are skipped. An overwrite of the base store and the adoption of the table

@@ -80,13 +80,12 @@ def commit_changes(
 
 
 def _may_have_been_required(metadata: TableMetadata, optional: Sequence[Field]) -> bool:
-    """Return True if a delete that only makes room for an insert may have a value in ``optional``.
+    """Return True if a delete that only makes room for an insert may have values in ``optional``.
 
     The writer of such a delete does not know the values of the old row. It writes nulls into the
-    columns that are optional at that time. But ``optional`` has the columns that were optional at
-    the time of the commit, and the schema may have changed between the two times. Then a column of
-    ``optional`` may have been required when the file was written. Or the column is newer than the
-    file, and is read as its initial default.
+    optional columns of the schema that it knows. But ``optional`` has the optional columns of the
+    commit's schema, which may be newer. So a column of ``optional`` may have been required when the
+    file was written. Or the column was added later, and is read as its initial default.
     """
     every = (field for schema in metadata.schemas for field in schema.fields)
     required = {each.id for each in every if each.required}

@@ -299,9 +299,10 @@ class MixedHistory:
     def _seen_between(
         self, snapshot: MixedSnapshot, first: tuple[int, ...], last: tuple[int, ...]
     ) -> MixedSnapshot:
-        """Return ``snapshot`` with the position of a reader that began at ``first`` and read it.
+        """Return ``snapshot`` with its position limited to the range from ``first`` to ``last``.
 
-        Each number of this position is at least that of ``first`` and at most that of ``last``.
+        A number below that of ``first`` is replaced by that of ``first``, and a number above that
+        of ``last`` by that of ``last``.
         """
         places = zip(snapshot.position.numbers, first, last, strict=True)
         numbers = tuple(min(max(mine, low), high) for mine, low, high in places)

@@ -232,8 +232,8 @@ class FramedRows:
     ) -> tuple[Positions, Positions]:
         """Return, for each row, the byte offset of the field's item and the lower half of its slot.
 
-        The offset counts from the start of all rows. If the field is null, the offset is that of
-        the row.
+        The offset is a position in the buffer that has all rows. If the field is null, it is the
+        position at which the row begins.
         """
         offsets, low = self._references(position)
         sizes = np.full(len(self), reserved_size(data_type), np.int64)

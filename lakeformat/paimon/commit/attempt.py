@@ -78,7 +78,7 @@ class CommitIntent:
     replaced: PartitionFilter | None = None
     """The partitions that an overwrite replaces; None for any other commit."""
     new_files: NewFileCheck | None = None
-    """The check that files which other processes wrote were not committed before.
+    """Refuses files of other processes that were committed before.
 
     None if this process wrote the files, or if duplicates are left out.
     """
@@ -325,9 +325,9 @@ class Attempts:
         """Return the id of the newest schema.
 
         Raise NotFoundError if the table was dropped, renamed or created again before this attempt.
-        If an append was written with an older schema, also check the bucket count of each new file.
-        Raise CommitConflictError for a count that differs from the fixed count of the newest
-        schema, unless the files in the partition have this count, too.
+        If an append was written with an older schema, and the newest schema has a fixed bucket
+        count, also check the new files. Raise CommitConflictError for a new file with another
+        count, unless the partition already has files, and they have the same count as the new file.
         """
         newest = require_same_table(self.handle)
         if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:
