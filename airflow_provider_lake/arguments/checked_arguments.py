@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -46,6 +46,7 @@ class CheckedArguments:
         task_id: str
         inlets: list[Any]
         outlets: list[Any]
+        template_fields: Collection[str]
 
         @property
         def output(self) -> Any:
@@ -134,7 +135,11 @@ class CheckedArguments:
         return f"argument {name!r} is the result{found}"
 
     def _open_arguments(self) -> Iterator[str]:
-        names = (name for name in self._argument_types())
+        """Yield the arguments that are not rendered yet, in the order in which Airflow renders."""
+        order = {field: number for number, field in enumerate(self.template_fields)}
+        names = sorted(
+            self._argument_types(), key=lambda name: order.get(self._attribute_of(name), len(order))
+        )
         return (name for name in names if is_open(getattr(self, self._attribute_of(name))))
 
     @classmethod

@@ -557,6 +557,12 @@ MISTAKES = [
         "task 't': a template of argument 'table' cannot be rendered: UndefinedError: 'dict object' has no attribute 'tabel'",
     ),
     Mistake(
+        "a parameter that does not exist, beside another template",
+        "run",
+        'LakeCompactOperator(task_id="t", table="shop.{{ params.tabel }}", engine="spark", conf={"spark.x": "{{ ds }}"})',
+        "task 't': a template of argument 'table' cannot be rendered: UndefinedError: 'dict object' has no attribute 'tabel'",
+    ),
+    Mistake(
         "a table that renders to None",
         "run",
         'LakeCompactOperator(task_id="t", table="shop.{{ params.day }}")',
