@@ -113,7 +113,7 @@ def ask(process: Worker, request: float) -> float:
 
 def take_turns(before: Worker, now: Worker, number: int, turn: int) -> tuple[float, float]:
     """Run a candidate in both checkouts; return the CPU seconds of the earlier checkout and of this
-    one. The earlier checkout begins, but in every second turn this checkout begins.
+    one. In even turns the earlier checkout runs first, in odd turns this one.
     """
     if turn % 2:
         after = ask(now, number)

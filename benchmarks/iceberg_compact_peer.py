@@ -179,7 +179,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         "--warm-ups",
         type=int,
         default=WARM_UPS,
-        help=f"rounds in which only Java runs, before those in turns ({WARM_UPS})",
+        help=f"rounds in which only Java runs, before both programs take turns ({WARM_UPS})",
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds in turns ({ROUNDS})")
     parser.add_argument(

@@ -75,7 +75,8 @@ def format_report(answers: list[Answer], rows: int) -> str:
         "bucket; base files and changes can have different numbers of nodes. "
         f"{COMMITS} commits each replace the rows of {rows // SHARE:,} random keys. The times are "
         "CPU seconds: those of all these commits together, and those of one read of all rows, the "
-        f"best of {ROUNDS}. All tables ended with equal sums.",
+        f"best of {ROUNDS}. All tables ended with the same number of rows and the same sum of "
+        "values.",
         "",
         "| nodes of base files | nodes of changes | change files | all writes, s | one read, s |",
         "|---|---|---|---|---|",

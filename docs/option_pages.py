@@ -95,8 +95,9 @@ def _theirs() -> list[str]:
 def _layout() -> list[str]:
     return [
         *("", "## Ignored, for files of another layout", ""),
-        "These affect the layout of files, not the rows. Files written here follow the [options of",
-        "this library](options.md) instead, and `lake health` names the ignored options in a note.",
+        "The options of this section affect the layout of files, not the rows. Files written here",
+        "follow the [options of this library](options.md) instead, and `lake health` names the",
+        "ignored options in a note.",
         *("", "| they concern | options |", "|---|---|"),
         *_foreign_rows(ForeignClass.LAYOUT),
     ]

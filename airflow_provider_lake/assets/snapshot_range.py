@@ -96,8 +96,9 @@ def snapshot_range(
 
     ``consumer`` names the consumer that stores the progress of the DAG. Default:
     ``airflow.<dag_id>``; a name that is too long for a file is shortened and ends with a hash. From
-    the first run on, snapshots that the consumer has not read do not expire. Set
-    ``max_active_runs=1`` on the DAG: only one run at a time is supported.
+    the first run on, this library does not expire snapshots that the consumer has not read. In an
+    Iceberg table, an expiry by another program may delete them. Set ``max_active_runs=1`` on the
+    DAG: only one run at a time is supported.
 
     The first range begins with the snapshots of the run's events. Without events it begins with the
     first snapshot of the table, and the run fails if that snapshot has expired. A later range

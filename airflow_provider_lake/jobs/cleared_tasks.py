@@ -115,11 +115,12 @@ class LakeRepeatedMixin(LakeJobMixin):
         return bool(mark - (stock.retries or 0) >= record.attempt)
 
     def _recorded_result(self, request: JobRequest) -> JobResult | None:
-        """Return the recorded result if this attempt keeps it, but the snapshot that the recorded
-        success published is not found. The job must not run then: it would commit again, or fail.
+        """Return the recorded result if the job must not run; None if it may run.
 
-        In all other cases, or if ``publishes_once`` is False, return None, so that the job runs. If
-        that snapshot is found, the job recognises its own commit, and publishes nothing.
+        The job must not run if two conditions are met: this attempt keeps the result of a recorded
+        success, and the snapshot of that success is not found. The job would commit again, or fail.
+        But if the snapshot is found, the job recognises its own commit, and publishes nothing. If
+        ``publishes_once`` is False, the job may always run.
         """
         kept, commit = self._kept, self._own_commit
         if kept is None or kept.snapshot_id is None or commit is None or not self.publishes_once:

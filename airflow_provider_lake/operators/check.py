@@ -49,8 +49,8 @@ class LakeCheckOperator(LakeJobOperator):
         the ``LakeCommitOperator`` after this task published in an earlier attempt of the same DAG
         run; None if there is none, or if that operator has ``on_clear="force"``. A mapped
         ``LakeCommitOperator`` is found only if its ``expand`` has a single argument, which uses the
-        results of this task. They may pass through other mapped tasks, if the ``expand`` of each
-        also has a single argument
+        results of this task. Between the two tasks, these results may pass through other mapped
+        tasks, if the ``expand`` of each of them also has a single argument
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit

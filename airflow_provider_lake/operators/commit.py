@@ -26,10 +26,11 @@ class LakeCommitOperator(LakeJobOperator):
 
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again. In a
-        Paimon table with a primary key, and with change messages, each new row replaces the row of
-        its key, and other rows that the last success added are kept. Otherwise the new commit
-        deletes the rows that the last success added. ``force`` does the work again without this
-        deletion; ``skip`` does nothing. Default: ``redo``
+        Paimon table with a primary key, each new row replaces the row of its key, and other rows
+        that the last success added are kept. The same holds in an Iceberg table for rows that were
+        staged with ``upsert_by`` or from change messages. In all other cases the new commit deletes
+        the rows that the last success added. ``force`` does the work again without this deletion;
+        ``skip`` does nothing. Default: ``redo``
     """
 
     job = "commit"

@@ -138,11 +138,11 @@ class LakeIngestOperator(LakeJobOperator):
         ``overwrite``, ``upsert_by`` or ``stage``. The same holds for most Paimon and Mixed tables
         with a primary key, where a repeated row changes nothing
     :param on_clear: if the task is cleared after a success: ``redo`` does the work again. In a
-        Paimon or Mixed table with a primary key, and with ``upsert_by`` or change messages, each
-        new row replaces the row of its key, and other rows that the last success added are kept.
-        Without a key and without ``overwrite``, the new commit deletes the rows that the last
-        success added. ``force`` does the work again without this deletion; ``skip`` does nothing.
-        Default: ``redo``
+        Paimon or Mixed table with a primary key, each new row replaces the row of its key, and
+        other rows that the last success added are kept. The same holds in an Iceberg table with
+        ``upsert_by`` or change messages. In all other cases the new commit deletes the rows that
+        the last success added, unless the task has ``overwrite`` or ``source_table``. ``force``
+        does the work again without this deletion; ``skip`` does nothing. Default: ``redo``
     """
 
     job = "ingest"

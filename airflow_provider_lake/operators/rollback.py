@@ -68,12 +68,14 @@ class LakeRollbackOperator(LakeJobOperator):
     def _commit_id(self, context: Context) -> CommitId:
         """Return the commit identity of this attempt.
 
-        A first attempt has no earlier commit to find. So its identity has no ``first_try_millis``,
-        unless it has ``first_try_head``, the newest snapshot at the start of the attempt. With the
-        start of the DAG run as ``first_try_millis``, a rollback of an Iceberg table that another
-        task has done since then would be taken for a rollback by this task.
+        Usually ``first_try_millis`` is the start of the DAG run, and ``first_try_head`` is the
+        newest snapshot at the start of the first attempt. Suppose that ``first_try_head`` is
+        unknown, and that another task has rolled back the same Iceberg table since the start of the
+        run. This rollback would be taken for a rollback by this task. So in a first attempt without
+        ``first_try_head`` the identity has no ``first_try_millis`` either: there is no earlier
+        commit to find.
 
-        After a deferral, the process of this attempt may have published the commit. Then
+        But after a deferral, the process of this first attempt may have published the commit. Then
         ``first_try_millis`` is a time before the start of that process, or the start of the DAG run
         if that time is unknown.
         """

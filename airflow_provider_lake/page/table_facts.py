@@ -168,7 +168,8 @@ def _columns(table: Table) -> tuple[Column, ...]:
 
 def _newest(table: Table) -> list[Snapshot]:
     """Return the 20 newest snapshots, which the page lists, newest first. If none of them is a
-    compaction, older snapshots follow up to the newest compaction, but at most 200 in total.
+    compaction, also return older snapshots, down to the newest compaction, but at most 200
+    snapshots in total.
     """
     from lakeformat import CommitKind
 

@@ -61,8 +61,8 @@ AllowYoungerOption = Annotated[
     bool,
     typer.Option(
         "--allow-younger",
-        help="Accept an --older-than that is less than a day ago, or later than five minutes "
-        "before --running-since. Stop all writers first.",
+        help="Accept a more recent --older-than: within the last day or, with --running-since, "
+        "after the time five minutes before it. Stop all writers first.",
     ),
 ]
 MaxShareOption = Annotated[

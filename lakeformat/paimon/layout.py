@@ -313,10 +313,10 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
-        """Return the first segments of a bucket's path below an external path.
+        """Return the first segments of ``names``, the path of a bucket below an external path.
 
-        ``names`` are all segments of this path. The result ends with the first partition directory.
-        In a table without partitions, it ends with the directory of the bucket.
+        The result ends with the first partition directory. In a table without partitions, it ends
+        with the directory of the bucket.
         """
         return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
 

@@ -170,10 +170,11 @@ def _value(value: Any, field: DataField, schema: TableSchema) -> pa.Array:
 
 
 def _spelled(text: str, field: DataField, wrong: str, *, legacy: bool) -> pa.Array:
-    """Return the value of a text: a literal as in a WHERE condition, or the name of a directory.
+    """Return the partition value that a text stands for.
 
-    A DATE may have the time 00:00, without a zone or in UTC. For any other text, raise
-    InvalidRequestError with a message that begins with ``wrong``.
+    The text is a literal as in a WHERE condition, or the value's text in the name of a partition
+    directory. In a DATE column, a literal may end with the time 00:00, without a zone or in UTC. If
+    the text is neither, raise InvalidRequestError with a message that begins with ``wrong``.
     """
     from lakeformat.rows.conditions.literals import (  # only for given partitions
         OR_A_RANGE,

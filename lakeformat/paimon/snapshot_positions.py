@@ -35,7 +35,8 @@ def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
     """Return the snapshot number of a Position, or ``value`` itself if it is an int.
 
     Raise InvalidRequestError for any other type, and for a position of another branch or table.
-    For a wrong type, the message begins with ``what``, as in "snapshot must be a snapshot number".
+    For a wrong type, the message begins with ``what``, such as "'snapshot' must be a snapshot
+    number".
     """
     if not isinstance(value, Position):
         require_number(what, value)

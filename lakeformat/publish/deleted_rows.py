@@ -104,7 +104,7 @@ class DeletedRows:
         """Yield each data file that has deleted rows now, with its deletion vector.
 
         Also add every data file in ``vectors`` to the dict ``changed``: its URI is the key, and its
-        encoded partition is the value. Pairs without a URI are left out.
+        encoded partition is the value. Pairs in ``vectors`` without a URI are left out.
         """
         partition_of = cache(self.entries.partition_of)
         for address, each in vectors:

@@ -34,7 +34,9 @@ class RemovesEmptyDirectories(Protocol):
 
 @runtime_checkable
 class KeepsDirectories(Protocol):
-    """A storage in which a directory without a marker exists only while a file is below it."""
+    """A storage that can keep an empty directory with a marker; any other directory exists only
+    while a file is below it.
+    """
 
     def keep_directory(self, path: str) -> None:
         """Write the marker of a directory if it is missing."""

@@ -60,7 +60,9 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """A metastore, or a pointer to the metadata of a table, that may return leases of tables."""
+    """A metastore, or a pointer to the metadata of a table, with access to the leases that the
+    catalog stores.
+    """
 
     def leases(self, key: str) -> Leases | None:
         """Return the leases of the table with the id ``key``.

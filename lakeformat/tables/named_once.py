@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a dict of pairs of names and values, and refuses a name that occurs twice."""
+"""Makes a dict from pairs of a name and a value, and refuses a name that occurs twice."""
 
 from __future__ import annotations
 

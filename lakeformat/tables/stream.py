@@ -48,7 +48,9 @@ class StreamStart:
                 f"{' and '.join(_AT_SNAPSHOT)} need a snapshot, the other modes take none"
             )
         if self.snapshot is not None and type(self.snapshot) is not int:
-            raise InvalidRequestError(f"snapshot must be a snapshot number, got {self.snapshot!r}")
+            raise InvalidRequestError(
+                f"'snapshot' must be a snapshot number, got {self.snapshot!r}"
+            )
         if (self.mode == "from-timestamp") is (self.as_of is None):
             raise InvalidRequestError(
                 f"mode={self.mode!r} does not fit as_of={self.as_of!r}: the mode from-timestamp "

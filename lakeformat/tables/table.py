@@ -336,9 +336,9 @@ class Table(ABC):
         ``UnsupportedError``.
 
         With ``as_latest=False`` all newer snapshots of a Paimon table are deleted; later commits
-        use their numbers again. If a tag or branch needs such a snapshot, ``InvalidRequestError``
-        is raised; but ``force`` deletes such tags, and keeps such branches. Call ``remove_orphans``
-        to delete unreferenced files. Commits in progress retry on the remaining history.
+        reuse their numbers. Raise ``InvalidRequestError`` if a tag or branch needs such a snapshot.
+        ``force`` deletes such tags; such branches are kept, but can no longer be fast-forwarded.
+        ``remove_orphans`` deletes orphan files. Commits in progress retry on the remaining history.
 
         If a rollback with the same ``commit`` has finished (with ``as_latest=False``: in the last
         7 days), nothing is done, so later commits are kept. For this, an Iceberg table needs

@@ -20,7 +20,9 @@ _DEFAULT = re.compile(
     r"(?: (?P<hour>\d{1,2}):(?P<minute>\d{1,2}):(?P<second>\d{1,2})(?:\.(?P<fraction>\d{0,9}))?)?"
 )
 _DEFAULT_FORMATTER = "yyyy-MM-dd[ HH:mm:ss]"
-"""The default pattern for messages. ``_DEFAULT`` also accepts single digits and fractions."""
+"""The pattern ``_DEFAULT`` as Java writes it, for messages. ``_DEFAULT`` also accepts single digits
+and fractions.
+"""
 _LETTERS = {
     "y": "year",
     "u": "year",

@@ -30,8 +30,8 @@ class WriteReport(Report):
     bytes: int = 0
     deleted_files: int = 0
     unpublished_files: int = 0
-    """If an earlier attempt has published the commit: the number of files in the commit messages
-    of this call that the snapshot of the earlier attempt does not have.
+    """The number of files in the commit messages of this call that remain unpublished, because an
+    earlier attempt has published the commit with other files.
 
     Delete these files with ``Table.abort``.
     """

@@ -29,7 +29,7 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
     """Return the digits of a decimal, at the scale of the type, as an integer.
 
     Raise ``ValueError`` if the decimal does not fit the type. For a type with a precision of at
-    most 18, the integer may have more digits than the precision, but it must fit 64 bits.
+    most 18, every integer of 64 bits fits, even if it has more digits than the precision.
     """
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):

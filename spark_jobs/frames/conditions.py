@@ -50,9 +50,9 @@ _CHANGE_OF_CALENDAR = date(1582, 10, 4), date(1582, 10, 15)
 compare a literal with the bounds of a file.
 """
 _FIRST_EXACT_MOMENT = date(1900, 1, 1)
-"""From this day on, Spark compares a timestamp with a time zone exactly with the bounds of a file.
-Spark may shift an earlier timestamp because of the calendar before 1582, or because of the local
-mean time that cities used before time zones.
+"""From this day on, Spark does not shift a timestamp with a time zone before it compares the
+timestamp with the bounds of a file. Spark may shift an earlier timestamp because of the calendar
+before 1582, or because of the local mean time that cities used before time zones.
 """
 
 

@@ -132,8 +132,8 @@ class _Splitter:
         """Divide rows into pieces for ``tasks`` writing tasks.
 
         If ``adds`` is True, all columns that the rows lack are added. If it is False, only those of
-        the key and the partition are added, and the writer adds the others. ``adds`` is False for
-        Iceberg and Mixed tables, because only their writers know the write defaults.
+        the key and the partition are added, and the writer adds the remaining ones. ``adds`` is
+        False for Iceberg and Mixed tables, because only their writers know the write defaults.
         """
         schema = routing.schema
         texts = texts_as_numbers(schema)
@@ -222,7 +222,7 @@ class _Splitter:
         return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
-        """Return the writing task for the partition and bucket of a place number.
+        """Return the writing task for a partition and a bucket; ``number`` is their place number.
 
         All packing tasks find the same writing task for a bucket of a partition.
         """

@@ -104,8 +104,8 @@ class RunFiles:
                 "also ingesting %s, which another map index of this run has ingested: clear all "
                 "map indexes of the task together, or these rows are in the table twice. If the "
                 "task has fewer map indexes than before, the rows of the removed indexes remain in "
-                "the table: for each removed index, add a file without rows to the end of the list "
-                "of files. Then clear all map indexes again",
+                "the table. To remove these rows, add one file without rows for each removed index "
+                "to the end of the list of files, and clear all map indexes again",
                 _shown(twice),
             )
         self._require_files(own or {}, found, new)

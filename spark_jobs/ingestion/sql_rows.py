@@ -181,10 +181,10 @@ def _item_type(kind: Any, *, as_text: bool) -> Any:
     """Return the SQL type for reading the items of an array.
 
     Without a cast, SQLAlchemy would split some arrays into characters: arrays of a domain, and
-    arrays of a type in ``unread``. So items of a domain are cast to the type of the domain, and
-    items of a type in ``unread`` to text. If the type of a domain is in ``partial`` and has no time
-    zone, the items are also cast to text, because SQLAlchemy does not know all of this type, such
-    as its length.
+    arrays of a type in ``unread``. So items of a type in ``unread`` are cast to text, and items of
+    a domain to the type of the domain. But if the type of the domain is in ``partial`` and has no
+    time zone, the items are cast to text instead, because SQLAlchemy does not know every detail of
+    this type, such as its length.
     """
     import sqlalchemy as sql
     from sqlalchemy.dialects import postgresql as pg

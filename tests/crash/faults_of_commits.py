@@ -275,7 +275,7 @@ _OUTCOMES = (
     Row(
         "30",
         "no attempt of a publication gets an answer",
-        "the error names the unknown outcome; no file is deleted",
+        "the error reports that the outcome is unknown; no file is deleted",
         (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
     ),
 )

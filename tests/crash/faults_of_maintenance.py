@@ -157,7 +157,7 @@ ROWS = (
     ),
     Row(
         "66a",
-        "a rollback restores files, and the snapshots that deleted them expire",
+        "a rollback publishes old files in a new snapshot; the snapshots that deleted them expire",
         "referenced files are kept",
         (
             f"{_ROLLBACK}test_files_brought_back_stay_when_what_deleted_them_expires",

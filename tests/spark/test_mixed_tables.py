@@ -110,7 +110,7 @@ def test_changes_of_a_key_count_in_the_order_of_a_column(spark, orders):
 
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(lake_spark, orders, tmp_path):
     rows = lake_spark.range(0, 20, 1, 2).selectExpr("id % 4 AS id", "'p' AS dt", "'a' AS note")
-    with pytest.raises(Exception, match=r"the rows of spark_jobs\.by_bucket\(rows, table\)"):
+    with pytest.raises(Exception, match=r"the rows that spark_jobs\.by_bucket\(rows, table\)"):
         rows.write.format("lake").mode("append").save(place_of(orders))
     with pytest.raises(lake.InvalidRequestError, match="'dt' is required"):
         write_table(rows.selectExpr("id", "nullif(dt, 'p') AS dt", "note"), orders)

@@ -196,14 +196,14 @@ def _require_readable(names: Sequence[str], columns: pa.Schema, dialect: TextDia
 
 
 def _named(
-    path: str, said: str, columns: pa.Schema, dialect: TextDialect
+    path: str, reason: str, columns: pa.Schema, dialect: TextDialect
 ) -> InvalidRequestError | None:
-    """Return an error with row, column and value, made from ``said``, the text of Arrow's error.
+    """Return an error with row, column and value, made from ``reason``, the text of Arrow's error.
 
     If a row has too many or too few values, the returned error has the row and the number of its
     values. Return None if Arrow's error is any other error that names no column.
     """
-    if width := _BAD_WIDTH.search(said):
+    if width := _BAD_WIDTH.search(reason):
         header = next(_records(path, dialect)) if dialect.header else []
         if len(header) == 1 and (advice := other_delimiter(header[0])) is not None:
             return InvalidRequestError(
@@ -216,18 +216,18 @@ def _named(
             f"{counted(int(width[1]), 'column')}: quote values that hold the delimiter, and write "
             "a delimiter for each missing value"
         )
-    if (column := _BAD_COLUMN.match(said)) is None:
+    if (column := _BAD_COLUMN.match(reason)) is None:
         return None
     names = next(_records(path, dialect)) if dialect.header else columns.names
     name = names[int(column[1])]
     kind = columns.field(name).type if name in columns.names else pa.string()
-    value = _BAD_VALUE.search(said)
+    value = _BAD_VALUE.search(reason)
     empty_rows = has_empty_rows(path, columns, dialect)
     row, text = _found_again(
         path, names, name, value[1] if value else None, kind, dialect, empty_rows
     )
     where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
-    if "UTF8" in said or "\ufffd" in (text or ""):
+    if "UTF8" in reason or "\ufffd" in (text or ""):
         return not_utf_8(path, where)
     shown = "a value" if text is None else repr(text)
     if text is not None and pa.types.is_integer(kind) and _WHOLE_NUMBER.fullmatch(text):
@@ -237,7 +237,7 @@ def _named(
         )
     return InvalidRequestError(
         f"cannot read {path}: {where}: {shown} is not a value of type {type_name(kind)} "
-        f"({said[column.end() :]}): correct it or, if it stands for NULL, "
+        f"({reason[column.end() :]}): correct it or, if it stands for NULL, "
         "add it to null_values and write it without quotes"
     )
 

@@ -91,7 +91,7 @@ class CommitOptions:
             require_commit_id(self.commit)
         if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
             raise InvalidRequestError(
-                f"read_snapshot must be a snapshot number, got {self.read_snapshot!r}"
+                f"'read_snapshot' must be a snapshot number, got {self.read_snapshot!r}"
             )
 
 

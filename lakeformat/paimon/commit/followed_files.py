@@ -20,8 +20,9 @@ __all__ = ["FollowedFiles", "file_names", "files_named"]
 class FollowedFiles:
     """The names of the files with the rows of one commit, in a table without primary key.
 
-    If a compaction replaces some of these files, but no other files of their partitions, and drops
-    no rows, ``names`` gets its new files instead. ``through`` stops at any other rewrite.
+    A compaction may replace some of these files. If it replaces no other files of their partitions
+    and drops no rows, its new files take their place in ``names``. ``through`` stops at any other
+    rewrite.
     """
 
     def __init__(self, handle: TableHandle, names: Set[str]) -> None:

@@ -32,8 +32,12 @@ def check_place(
 ) -> PublishOutcome:
     """Return COMMITTED if ``snapshot``, just published, is in the history; else LOST or UNKNOWN.
 
-    ``head`` is the snapshot on which ``snapshot`` was built. If ``head`` still exists, the result
-    is COMMITTED, because snapshots expire oldest first.
+    ``head`` is the snapshot on which ``snapshot`` was built.
+
+    If the branch has the mark of unfinished work, the result is UNKNOWN: a rename may have copied
+    ``snapshot`` to the new name of the branch. Without the mark, the result is COMMITTED if
+    ``head`` still exists, because snapshots expire oldest first. If a rename writes the mark later,
+    the rename lists the files again, and gives up if it has not copied ``snapshot``.
 
     The result is LOST if a rollback has removed ``head``. It is also LOST if a slow writer used a
     number that had already expired: no reader finds a snapshot there. In both cases the result is
@@ -42,10 +46,7 @@ def check_place(
     never another writer's snapshot with the same number.
 
     The result is UNKNOWN if nothing shows on which snapshot the next one was built. It is also
-    UNKNOWN if the branch was renamed or deleted, or has the mark of unfinished work: a renamed
-    branch may have ``snapshot`` under its new name. An existing branch without the mark keeps
-    ``snapshot``: a rename that writes the mark later lists the files again, and gives up if it has
-    not copied ``snapshot``.
+    UNKNOWN if the branch was renamed or deleted.
     """
     storage, layout = handle.storage, handle.layout
     if _is_unfinished(handle):

@@ -80,8 +80,8 @@ class CompactIdentity:
         """Return True if an earlier attempt has published the work of a unit.
 
         For a primary-key table or a unit that is sorted, it is enough that an earlier attempt
-        published one of the unit's files; rows may have been added since. For other units, earlier
-        attempts must have published all of the unit's files.
+        wrote one file of ``unit.files``: the other files may have been added since. For other
+        units, earlier attempts must have written all files of ``unit.files``.
         """
         there = [
             (entry.partition, entry.bucket, entry.file.file_name) in self._made

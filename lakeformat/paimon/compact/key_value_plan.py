@@ -104,11 +104,10 @@ class _BucketSteps:
         ]
 
     def _is_looked_up(self, file: DataFileMeta, *, is_last: bool) -> bool:
-        """Return True if ``file``, a file of level 0, must be rewritten because the table looks up
-        old rows.
+        """Return True if the table looks up old rows, and the merge with them may change or drop a
+        row of ``file``, so that this file of level 0 must be rewritten.
 
-        Then the merge may change or drop a row of the file. ``is_last`` is True if the output level
-        is the highest level.
+        ``is_last`` is True if the output level is the highest level.
         """
         options = self._handle.options
         if not looks_up(options):

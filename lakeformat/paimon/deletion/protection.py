@@ -59,7 +59,7 @@ class Protection:
     needed.
     """
     oldest: Snapshot | None = None
-    """The snapshot from which on this branch keeps all snapshots; None if it keeps no snapshot.
+    """This branch keeps this snapshot and all later ones; None if it keeps no snapshot.
 
     Older snapshots that a rollback restored are kept, too; they are in ``starts``.
     """

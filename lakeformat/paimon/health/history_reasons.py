@@ -20,11 +20,11 @@ __all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
-"""A multiple of the live bytes; if old files have more bytes, the health report has a reason.
+"""The limit for the bytes of old files, as a multiple of the live bytes.
 
-Old files are those that only overdue snapshots and branches keep. If they have no more bytes than
-one target file, there is no reason. The multiple is larger than 1, because each full compaction
-leaves the replaced files as history.
+Old files are those that only overdue snapshots and branches keep. If they have more bytes than this
+limit and than one target file, the table is not healthy. The multiple is larger than 1, because
+each full compaction leaves the replaced files as history.
 """
 
 

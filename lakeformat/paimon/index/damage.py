@@ -16,8 +16,8 @@ def missing_file(
 ) -> CorruptTableError:
     """Return the error for a missing file that ``referrer`` names.
 
-    If the snapshot has just expired, the advice of the error is to repeat the call. ``otherwise``
-    is the advice for all other cases.
+    The error advises to repeat the call if the snapshot of the file has just expired. ``otherwise``
+    is its advice for all other cases.
     """
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if its snapshot has just expired, "

@@ -50,7 +50,7 @@ class Fence:
 
     Only a rollback with a commit identity writes notes. The note in its first fence has the id of
     the target snapshot. When the rollback has finished, it writes a last fence, whose note also has
-    the report.
+    the report of the rollback.
     """
 
 

@@ -67,11 +67,11 @@ class NumberedFiles:
         return newest
 
     def lost(self, known: int) -> str | None:
-        """Return a report of a hint LATEST above the highest number; None for any other hint.
+        """Return a report if the hint LATEST is above the highest number of the existing files.
 
-        The report begins a message, which the caller completes. Return None also if there is no
-        hint or no numbered file. ``known`` is the number of an existing file, or 0. If
-        the hint is not above ``known``, the directory is not listed.
+        The report is the beginning of a message, which the caller completes. Return None in all
+        other cases, also if there is no hint or no numbered file. ``known`` is the number of an
+        existing file, or 0. If the hint is not above ``known``, the directory is not listed.
         """
         hint = self._read_latest_hint()
         if hint is None or hint <= known:

@@ -44,8 +44,9 @@ def naming_row(
 ) -> Iterator[None]:
     """Put ``name(row)`` in front of a CorruptTableError about a column of ``count`` values.
 
-    The block decodes the whole column, so its error does not name a row. To find the damaged row,
-    ``again(row)`` is called for one row after the other until a call raises CorruptTableError.
+    The ``with`` block decodes the whole column, so its error does not name a row. To find the
+    damaged row, ``again(row)`` is called for one row after the other until a call raises
+    CorruptTableError.
     """
     try:
         yield

@@ -33,10 +33,10 @@ class Remedy(StrEnum):
         "it is left over from an interrupted expiry: delete it, and remove orphan files afterwards"
     )
     UNFINISHED_BRANCH = (
-        "the file hides a branch while a call creates, deletes or renames it. If no such call is "
-        "running: delete the file and repeat the call that was interrupted; repeat a creation "
-        "without exist_ok. If the repeated call fails because a branch exists: delete the branch "
-        "that the file is named after, and repeat the call once more. But if the call should "
-        "rename the branch that you have just deleted, do not repeat it: the new name is complete. "
-        "Remove orphan files afterwards"
+        "the file hides a branch while a call creates, deletes or renames the branch. If no such "
+        "call is running: delete the file and repeat the call that was interrupted; repeat a "
+        "creation without exist_ok. If the repeated call fails because a branch exists: delete the "
+        "branch that the file is named after, and repeat the call once more. Exception: if the "
+        "call was to rename the branch that you have just deleted, do not repeat it, because the "
+        "branch with the new name is complete. Remove orphan files afterwards"
     )

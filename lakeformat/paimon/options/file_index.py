@@ -37,8 +37,8 @@ class FileIndexOptions:
         "file-index.bloom-filter.columns",
         COLUMN_NAMES,
         "",
-        "Columns with a bloom filter, by which scans skip files that lack the wanted value: for = "
-        "and IN on columns of many values.",
+        "Columns with a bloom filter. If a condition has = or IN, scans skip files whose filter "
+        "proves that they have none of the wanted values. Suits columns of many values.",
         group=Group.PERFORMANCE,
     )
     file_index_bloom_filter_items = ColumnOption(

@@ -71,8 +71,8 @@ class WriteOptions:
         "10",
         "Number of buckets of an append table for which a writer keeps files open; with more "
         "buckets, further rows are held in the buffer and written bucket by bucket. With 'bucket' "
-        "= '-2': number of partitions for which a writer keeps files open. If it has open files "
-        "for more partitions, it closes all of them each time it has written its buffer.",
+        "= '-2': if a writer has open files in more partitions than this number after it has "
+        "written its buffer, it closes all of these files.",
         group=Group.PERFORMANCE,
     )
     spill_compression = Option(

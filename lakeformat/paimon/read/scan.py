@@ -258,8 +258,8 @@ class Scan(Results):
     ) -> list[Split]:
         """Return the splits of ``files``.
 
-        These are the files of one bucket or, with postponed rows, all files of a partition. The
-        files of such a partition are returned as one split.
+        ``files`` are the files of one bucket or, if a partition has postponed rows, all files of
+        the partition. The files of such a partition are returned as one split.
         """
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))

@@ -23,11 +23,11 @@ def find_since(
     longer in the history.
     """
     storage, layout = handle.storage, handle.layout
-    start = snapshot_number(handle, "after must be a snapshot number", after)
+    start = snapshot_number(handle, "'after' must be a snapshot number", after)
     ids = snapshot_ids(storage, layout)
     end = max(ids, default=0)
     if upto is not None:
-        end = min(end, snapshot_number(handle, "upto must be a snapshot number", upto))
+        end = min(end, snapshot_number(handle, "'upto' must be a snapshot number", upto))
     wanted = [number for number in ids if start < number <= end]
     threads = handle.options.file_operation_threads
     snapshots = tuple(read_snapshots(storage, layout, wanted, threads))

@@ -54,7 +54,7 @@ def find_snapshot(
     given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
     _require_one({**given, "newest": newest or None})
     if snapshot is not None:
-        number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+        number = snapshot_number(handle, "'snapshot' must be a snapshot number", snapshot)
         found = read_snapshot(handle.storage, handle.layout, number)
         require_same_snapshot(handle, snapshot, found)
         return found

@@ -97,10 +97,10 @@ def _fence(
     An expiry announces its snapshots before it looks for fences. So either the expiry finds this
     fence, or the check here finds that the expiry deletes the target.
 
-    The block must not delete snapshots. If it fails, for example because the disk is full, the
-    fence is deleted, because it would block the expiry that frees space. The fence is kept only if
-    LATEST already names the target and no snapshot has the next number: then readers take the
-    target for the newest snapshot.
+    The block must not delete snapshots. If the check or the block fails, for example because the
+    disk is full, the fence is deleted, because it would block the expiry that frees space. But if
+    LATEST already names the target and no snapshot has the next number, the fence is kept, because
+    readers then take the target for the newest snapshot.
     """
     if not strays:
         yield

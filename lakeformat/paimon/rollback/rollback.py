@@ -55,7 +55,7 @@ def rollback(handle: TableHandle, request: RollbackRequest) -> RollbackReport:
     """
     as_latest, dry_run, snapshot = request.as_latest, request.dry_run, request.snapshot
     number = (
-        snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+        snapshot_number(handle, "'snapshot' must be a snapshot number", snapshot)
         if isinstance(snapshot, Position)
         else snapshot
     )

@@ -162,10 +162,10 @@ def _written(
 def _deletion(handle: TableHandle, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the rows of ``batch`` with the values that a delete writes.
 
-    With an option ``….remove-record-on-delete``, most values become NULL. Otherwise, if the key is
-    written again before a compaction drops the ``-D`` row, the new row would be merged with the
-    deleted values. Keys, sequences, NOT NULL columns, and columns whose aggregate function keeps
-    the first value are not changed.
+    With an option ``….remove-record-on-delete``, most values become NULL. The reason: a new row of
+    the key may be written before a compaction drops the ``-D`` row, and would be merged with the
+    values of the ``-D`` row. Keys, sequences, NOT NULL columns, and columns whose aggregate
+    function keeps the first value are not changed.
 
     With the changelog producer ``input``, no value is changed, because the changelog needs the
     deleted row.

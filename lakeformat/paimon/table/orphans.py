@@ -50,8 +50,8 @@ class TableOrphans(TableReads):
         removed. The default is one day before the newest commit or, without a commit, one day ago.
         ``running_since`` is the start of the oldest write in progress. With it, the default is one
         day ago or five minutes before that start, the earlier of the two. Writes in progress have
-        unreferenced files. So an ``older_than`` within the last day raises InvalidRequestError. An
-        ``older_than`` that is later than five minutes before ``running_since`` raises it, too.
+        unreferenced files. So ``older_than`` must be at least one day ago, and at least five
+        minutes before ``running_since``; a later time raises InvalidRequestError.
         ``allow_younger=True`` skips these two checks: pass it only if no writer is active.
 
         An old file is kept if its writer also wrote a file that is not old enough. The files of the

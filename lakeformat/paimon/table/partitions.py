@@ -101,8 +101,8 @@ class TablePartitions(TableReads):
         from lakeformat.paimon.partitions.touched import touched_partitions
 
         handle = self._handle
-        first = snapshot_number(handle, "after must be a snapshot number", after)
-        last = snapshot_number(handle, "upto must be a snapshot number", upto)
+        first = snapshot_number(handle, "'after' must be a snapshot number", after)
+        last = snapshot_number(handle, "'upto' must be a snapshot number", upto)
         return touched_partitions(handle, first, last)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:

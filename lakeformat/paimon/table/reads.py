@@ -136,11 +136,11 @@ class TableReads:
         """
         handle = self._handle
         end = self.position() if upto is None else upto
-        last = snapshot_number(handle, "upto must be a snapshot number", end)
+        last = snapshot_number(handle, "'upto' must be a snapshot number", end)
         first = (
             0
             if after is None
-            else snapshot_number(handle, "after must be a snapshot number", after)
+            else snapshot_number(handle, "'after' must be a snapshot number", after)
         )
         return [
             position_at(handle, number) for number in range(max(first, last - limit) + 1, last + 1)
@@ -156,7 +156,7 @@ class TableReads:
         newest = self.position()
         if limit is None:
             return newest
-        start = snapshot_number(self._handle, "after must be a snapshot number", after)
+        start = snapshot_number(self._handle, "'after' must be a snapshot number", after)
         return min(newest, position_at(self._handle, start + limit))
 
     def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Snapshot]:
@@ -176,7 +176,7 @@ class TableReads:
     def snapshot(self, number: AnyPosition) -> Snapshot | None:
         """Return a snapshot by number or position; None if it has expired or does not exist yet."""
         handle = self._handle
-        wanted = snapshot_number(handle, "number must be a snapshot number", number)
+        wanted = snapshot_number(handle, "'number' must be a snapshot number", number)
         if wanted < FIRST_SNAPSHOT_ID:
             return None
         return read_snapshot_if_present(handle.storage, handle.layout, wanted)
@@ -191,7 +191,7 @@ class TableReads:
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 
         handle = self._handle
-        named = snapshot_number(handle, "number must be a snapshot number", number)
+        named = snapshot_number(handle, "'number' must be a snapshot number", number)
         return snapshot_change(handle, named)
 
     def scan(
@@ -293,7 +293,9 @@ class TableReads:
 
         asked = changed_rows(self.schema, columns, where, partitions)
         if isinstance(snapshot, Position):
-            snapshot = number_of_kept(self._handle, "snapshot must be a snapshot number", snapshot)
+            snapshot = number_of_kept(
+                self._handle, "'snapshot' must be a snapshot number", snapshot
+            )
         start = StreamStart(mode, snapshot, as_of)
         return ChangeStream(self._handle, start, asked, consumer)
 

@@ -69,7 +69,7 @@ def commit_options(
     identity = None
     if isinstance(read_snapshot, Position | str):
         read = Position.parse(read_snapshot)
-        read_snapshot = snapshot_number(handle, "read_snapshot must be a snapshot number", read)
+        read_snapshot = snapshot_number(handle, "'read_snapshot' must be a snapshot number", read)
         identity = read.identity
     return CommitOptions(
         commit=commit,

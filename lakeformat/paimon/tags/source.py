@@ -83,7 +83,7 @@ def find_origin(
     if len(given) > 1:
         raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
     if snapshot is not None:
-        number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+        number = snapshot_number(handle, "'snapshot' must be a snapshot number", snapshot)
         found = _numbered(handle, number)
         require_same_snapshot(handle, snapshot, found.snapshot)
         return found

@@ -125,10 +125,11 @@ def _kept(
     """Return the names of the newer files of a bucket that the overwrite keeps.
 
     ``entries`` are all newer files of the bucket, each with the number of its commit. If all of
-    them are in ``unmerged``, all are kept. Otherwise some rows must be written again. Then the
-    files in ``unmerged`` are kept only if these rows are already written, with sequence numbers up
-    to ``highest``, and if all files in ``unmerged`` were committed later and have higher sequence
-    numbers.
+    them are in ``unmerged``, all are kept. Otherwise, the rows of the files that are not in
+    ``unmerged`` must be written again. Until these rows are written (``highest`` is None), no file
+    is kept. After that, the files in ``unmerged`` are kept if every one of them was committed after
+    all files that are not in ``unmerged``, and has only sequence numbers above ``highest``. If one
+    of them does not meet these conditions, none is kept.
     """
     kept = [(number, each.file) for number, each in entries if each.file.file_name in unmerged]
     merged = [number for number, each in entries if each.file.file_name not in unmerged]

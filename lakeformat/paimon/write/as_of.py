@@ -47,10 +47,10 @@ class WrittenAsOf:
 class NumbersAsOf(SequenceNumbers):
     """Gives all rows that a bucket has in one sorted run the same sequence number.
 
-    In the first run, this number follows the highest number that the bucket has in an earlier
-    snapshot. Each later run has the next number. Another writer that was opened after that snapshot
-    usually gives its rows higher numbers. So the rows of the other writer are newer, even if it
-    commits first.
+    In the first run, this number is one more than the highest number that the bucket has in the
+    given snapshot. Each later run has the next number. Another writer that was opened after that
+    snapshot usually gives its rows higher numbers. Then the rows of that writer count as newer,
+    even if that writer commits first.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:

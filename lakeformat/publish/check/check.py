@@ -149,7 +149,7 @@ def _report(
     if snapshot_id is not None:
         reason = f"snapshot {snapshot_id} has {counted(rows, 'row')} in its published files"
         reason += f"; equal: {', '.join(equal) or 'no reader'}"
-        reason += f"; failed or with other rows: {', '.join(bad)}" if bad else ""
+        reason += f"; failed or returned different rows: {', '.join(bad)}" if bad else ""
         has_wrong_files = problems[1] is not None
         reason += "; the metadata names wrong files or lacks files" if has_wrong_files else ""
     report = PublicationCheckReport(

@@ -89,8 +89,9 @@ class Withdrawal:
     def _belongs_to_a_new_table(self) -> bool:
         """Return True if a new table with the old name has published metadata in the warehouse.
 
-        Return False if the metadata is in the table's own directory. That directory was deleted or
-        renamed, so a new table is published with another UUID, and ``_remove`` keeps its entries.
+        Return False if the old table had its metadata in its own directory, because that directory
+        was deleted or renamed. If there is a new table, ``_remove`` recognises the entries of the
+        new table by their UUID, and keeps them.
         """
         if self.versions is None or not table_exists(self.table.storage, self.table.layout):
             return False

@@ -140,7 +140,8 @@ class CatalogRows:
         return self._insert(connection, TABLES, database_name=database, table_name=name)
 
     def remove_table(self, connection: Connection, database: str, name: str) -> bool:
-        """Remove a table and its properties from the catalog, but keep its marks.
+        """Remove a table and its properties from the catalog, but keep its marks of unfinished
+        changes.
 
         Return False if the table was not listed.
         """

@@ -113,7 +113,8 @@ def no_such_catalog(
     return NotFoundError(
         f"{database} has no catalog {name!r}; it has {listed}{closest(name, others) or '.'} To "
         f"choose one, set the option {option} (`lake --catalog-option {option}={shown[0]}`). To "
-        f"create the catalog {name!r}, call create_database('shop')"
+        f"create the catalog {name!r}, create its first database, for example with "
+        "create_database('shop')"
     )
 
 

@@ -44,7 +44,10 @@ logger = logging.getLogger(__name__)
 FIRST_SLEEP_SECONDS = 0.1
 LAST_MOMENT_SECONDS = 1.0
 RENEWALS_PER_DEADLINE = 3
-"""The number of renewals in half of the lease, the time for which a renewed lock is trusted."""
+"""The number of renewals in half of the lease.
+
+After each renewal, the lock is trusted for half of the lease.
+"""
 
 
 def elapsed_seconds() -> float:
@@ -202,7 +205,7 @@ class LeasedRow:
         """Stop renewing the row, and leave it in the database until it expires.
 
         Call this if the storage did not confirm a write under the lock: the write may still arrive.
-        The next holder gets the lock only after the row has expired. Afterwards call only
+        The next holder gets the lock only after the row has expired. After ``keep``, call only
         ``release``, which then does not delete the row.
         """
         self._released.set()
@@ -302,7 +305,10 @@ class LeasedRow:
             self._trust_from(sent)
 
     def _trust_from(self, sent: float) -> None:
-        """Trust the lock for half of the lease after ``sent``, the time before its renewal."""
+        """Trust the lock for half of the lease from ``sent`` on.
+
+        ``sent`` is the time right before the renewal was sent to the database.
+        """
         self._deadline = sent + self._settings.lease_seconds / 2
 
     def _keep_renewing(self, released: threading.Event) -> None:

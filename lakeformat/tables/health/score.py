@@ -17,7 +17,8 @@ the partitions and rounded up. The sum of the parts is 100 if no file must be re
 
 Points are subtracted for history that should have been deleted. In Iceberg and Mixed tables, ``u``
 is the share of the snapshots that should have been deleted. In Paimon tables, such a share is also
-computed for the changelogs and for the bytes, and ``u`` is the largest of these shares.
+computed for the changelogs and for the bytes of the files, and ``u`` is the largest of these
+shares.
 
     history = -ceil(20 * u)
 

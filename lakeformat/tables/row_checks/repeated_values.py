@@ -79,8 +79,8 @@ class RepeatedValues:
     def _limit(self) -> int:
         """The number of bytes to hold in memory.
 
-        The limit grows with the number of temporary files, so that fewer files are added: later,
-        all files are open at the same time.
+        The limit grows with the number of temporary files, so that fewer files are added, because
+        ``finish`` opens all of them at the same time.
         """
         return min(_FIRST_BYTES << (len(self._spill) // _FILES_OF_ONE_SIZE), self._most_bytes)
 

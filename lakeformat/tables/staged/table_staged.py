@@ -127,9 +127,9 @@ class AnyTableStaged(ABC, Generic[MessageT, ReportT]):
         """Delete staged results and their files without publishing them; a dry run by default.
 
         Choose the results either by ``addresses`` or by ``older_than``, which is a time or an age
-        such as ``"7 d"``. Both or neither raise ``InvalidRequestError``. Files that a snapshot of
-        any branch has are kept. A result whose publication began in the last 24 hours is kept:
-        publish it again.
+        such as ``"7 d"``. Both or neither raise ``InvalidRequestError``. If a snapshot of any
+        branch has a file of a result, all files of the result are kept, and only its record is
+        deleted. A result whose publication began in the last 24 hours is kept: publish it again.
         """
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError(

@@ -164,7 +164,7 @@ def test_a_file_without_rows_removes_the_rows_of_a_map_index_that_a_shorter_list
         land_mapped(land, lambda index: cleared(context[index]), b, c)
     assert land.ids() == [2, 3, 3]
     advice = (
-        "for each removed index, add a file without rows to the end of the list of files. Then "
+        "add one file without rows for each removed index to the end of the list of files, and "
         "clear all map indexes again"
     )
     assert [advice in each for each in caplog.messages if "also ingesting" in each] == [True] * 2

@@ -46,8 +46,8 @@ class RefusedRow(InvalidRequestError):
 class Accumulator(Protocol):
     """The state of one column for all keys of a merge; every state begins as NULL.
 
-    The methods take ``keys``, the numbers of distinct keys. ``rows`` has one row for each of these
-    keys, as a position in the column.
+    The argument ``keys`` of the methods has key numbers, each at most once. ``rows`` has one row
+    for each of these keys, as a position in the column.
     """
 
     def add(self, keys: Positions, rows: Positions) -> None:

@@ -115,7 +115,7 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
     """Decode entries as columns; raise ``NotPlainError`` if they need the general decoder."""
     plain = [blocks for blocks in manifests if blocks is not None]
     if not plain or len(plain) < len(manifests):
-        raise NotPlainError("the column decoder cannot read all of these files")
+        raise NotPlainError("at least one of these manifests needs the general decoder")
     blocks = join_blocks(plain)
     shape = parse_shape(blocks.schema)
     _check_fields({field.path: field for field in shape})

@@ -108,7 +108,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "lookup.remote-file.enabled",
         "lookup.remote-file.level-threshold",
     ),
-    "the owner of a table, and whether another engine creates its directories on demand": (
+    "the owner of a table, and whether another engine creates the table's directories on demand": (
         "auto-create",
         "owner",
     ),
@@ -324,9 +324,8 @@ THEIRS = by_key(ForeignClass.THEIRS, _BY_REASON)
 THEIR_PATTERNS = by_key(
     ForeignClass.THEIRS,
     {
-        "columns and watermarks of SQL that the schema cannot hold; Flink's catalog reads them": (
-            "schema.*",
-        ),
+        "columns and watermarks that SQL declares and the table's schema cannot hold; Flink's "
+        "catalog reads them": ("schema.*",),
         "settings of a Hive catalog": ("hive.*", "metastore.*"),
         "arguments of a callback class; the class itself is in commit.callbacks": (
             "commit.callback.*",

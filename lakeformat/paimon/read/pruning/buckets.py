@@ -114,8 +114,8 @@ def by_merged_values(
 
     ``may_match`` is True for the files whose value bounds meet the conditions; ``places`` are the
     positions of each bucket's files. If no key of a bucket is in two files, only its matching files
-    are read. In any other bucket, all files are read if one of them matches. If the merge engine
-    combines columns of several rows, all files of such a bucket are read even if none matches.
+    are read. Otherwise, all files of the bucket are read if one of them matches or if the merge
+    engine combines columns of several rows.
     """
     if skips_level_zero(schema):  # each key is in one visible file
         return may_match

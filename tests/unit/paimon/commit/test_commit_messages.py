@@ -574,8 +574,8 @@ def test_an_external_file_of_another_bucket_is_refused(orders, tmp_path):
     ("arguments", "says"),
     [
         ({"read_snapshot": "one"}, "'one' is not a position"),
-        ({"read_snapshot": 1.5}, "read_snapshot must be a snapshot number"),
-        ({"read_snapshot": True}, "read_snapshot must be a snapshot number"),
+        ({"read_snapshot": 1.5}, "'read_snapshot' must be a snapshot number"),
+        ({"read_snapshot": True}, "'read_snapshot' must be a snapshot number"),
         ({"commit": "run"}, "commit must be a CommitId"),
         ({"properties": "abc"}, "properties must map str to str"),
     ],

@@ -102,8 +102,8 @@ def test_two_tags_are_compared_even_after_their_snapshots_have_expired(table):
             lake.InvalidRequestError,
             "ends before it starts: 'after' is snapshot 3 and 'upto' is snapshot 1",
         ),
-        ((-1, 1), lake.InvalidRequestError, "after must be a snapshot number"),
-        ((1, 2.5), lake.InvalidRequestError, "upto must be a snapshot number"),
+        ((-1, 1), lake.InvalidRequestError, "'after' must be a snapshot number"),
+        ((1, 2.5), lake.InvalidRequestError, "'upto' must be a snapshot number"),
         ((1, "v9"), lake.NotFoundError, "the table has no tag"),
         (
             (1, 2, "nix"),
