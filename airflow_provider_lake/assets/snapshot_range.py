@@ -56,9 +56,10 @@ class SnapshotRange:
     def acknowledge(self) -> None:
         """Move the consumer past this range; call it after the run has published its own output.
 
-        If a run fails before this call, its retry reads these snapshots again. Until the call no
-        snapshot of the range expires. If a rollback has removed ``upto`` meanwhile, ``rewound`` is
-        True in the next run. Raises ``NotFoundError`` if the table does not exist.
+        If a run fails before this call, its retry reads these snapshots again. Until the call, the
+        consumer protects the snapshots of the range from the expiry of this library. If a rollback
+        has removed ``upto`` meanwhile, ``rewound`` is True in the next run. Raises
+        ``NotFoundError`` if the table does not exist.
         """
         if not self.is_empty:
             table = self.open_table()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds tables with enough files to compact, before a worker or a cluster is used for them."""
+"""Finds the tables with enough files to compact, before a compaction starts."""
 
 from __future__ import annotations
 

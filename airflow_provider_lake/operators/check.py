@@ -45,12 +45,12 @@ class LakeCheckOperator(LakeJobOperator):
     :param staged: addresses of staged results: ``staged`` in the results of ``LakeIngestOperator``.
         Default: the published rows
     :param replaces: with ``staged``: the number of a snapshot (in an Iceberg table its id) whose
-        rows the commit will replace; ``unique`` ignores these rows. Default: the snapshot that
-        the ``LakeCommitOperator`` after this task published in an earlier attempt of the same DAG
-        run; None if there is none, or if that operator has ``on_clear="force"``. A mapped
-        ``LakeCommitOperator`` is found only if its ``expand`` has a single argument, which uses the
-        results of this task. Between the two tasks, these results may pass through other mapped
-        tasks, if the ``expand`` of each of them also has a single argument
+        rows the commit will replace; ``unique`` ignores these rows. Default: if the
+        ``LakeCommitOperator`` downstream of this task has already published a snapshot in the same
+        DAG run, that snapshot; otherwise, or if that operator has ``on_clear="force"``, None. A
+        mapped ``LakeCommitOperator`` is found only if its ``expand`` has a single argument, which
+        uses the results of this task. Between the two tasks, these results may pass through other
+        mapped tasks, if the ``expand`` of each of them also has a single argument
     :param where: check only rows that meet this SQL condition
     :param min_rows: the least number of rows. Default: no limit
     :param max_rows: the largest number of rows. Default: no limit

@@ -36,8 +36,8 @@ class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     :param excluding: with ``database``: do not maintain tables whose whole name ``database.table``
         matches this regular expression
     :param expire_consumers: delete consumers without progress since this time, or for this long,
-        such as ``"2 d"``. With or without this argument, the table option
-        ``consumer.expiration-time`` of a Paimon table deletes consumers
+        such as ``"2 d"``. In a Paimon table the option ``consumer.expiration-time`` also sets such
+        a limit, even without this argument
     :param fail_when: ``degraded``: fail if the health verdict after the work is ``degraded`` or
         ``unhealthy``; ``unhealthy``: fail only if it is ``unhealthy``. Default: never fail because
         of the verdict

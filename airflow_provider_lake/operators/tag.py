@@ -16,8 +16,9 @@ _ORIGINS = ("snapshot", "from_tag", "at_or_after", "watermark")
 
 
 class LakeTagOperator(LakeJobOperator):
-    """Creates, replaces, renames or deletes a tag of a Paimon or Iceberg table: a named snapshot,
-    whose rows remain readable while it has the tag.
+    """Creates, replaces, renames or deletes a tag of a Paimon or Iceberg table.
+
+    A tag is a name for a snapshot. The rows of the snapshot remain readable while it has the tag.
 
     With ``exist_ok`` or ``missing_ok`` a retry succeeds if an earlier attempt has done the work.
 

@@ -53,9 +53,11 @@ class SnapshotAdvanced:
     if it has changelog rows.
 
     The newest commit, of any kind, matches if the table was recreated, or if a rollback removed
-    ``after_snapshot``. It also matches if no other commit does, but snapshots after
-    ``after_snapshot`` have expired, because these may have matched. With ``since_millis`` this last
-    rule does not apply.
+    ``after_snapshot``.
+
+    If snapshots after ``after_snapshot`` have expired, and no remaining commit matches by the rules
+    above, the newest commit matches, because an expired one may have matched. This rule does not
+    apply with ``since_millis``.
     """
 
     after_snapshot: int | str = 0

@@ -58,7 +58,7 @@ class Catalog(CatalogPlaces):
         """
 
     def require_exists(self) -> None:
-        """Raise ``NotFoundError`` if the SQL database has other catalogs, but not this one.
+        """Raise ``NotFoundError`` if the SQL database of this catalog has only other catalogs.
 
         A SQL database without catalogs, and a catalog of directories, raise no error.
         """

@@ -69,9 +69,9 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
     Options from the environment are left out. A secret is shown as ``…``. If the user typed the
     name or the directory of a table, that text replaces the word ``TABLE`` in the commands.
 
-    ``table`` is the name of this table as ``text`` has it. If the user typed the directory of the
-    table, the directory also replaces this name. The options ``-w``, ``--format``, ``--metastore``
-    and ``--uri`` are not added to a command with a directory.
+    ``table`` is the name that ``text`` uses for the typed table. If the user typed the directory of
+    the table, the directory also replaces this name. The options ``-w``, ``--format``,
+    ``--metastore`` and ``--uri`` are not added to a command with a directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}

@@ -157,7 +157,7 @@ def existing_catalog_of_any_format(context: typer.Context) -> lake.Catalog | Ice
     """Return the catalog at ``named_warehouse``.
 
     ``NotFoundError`` is raised if the directory of the warehouse is missing and no database is
-    listed, and if ``require_exists`` of the catalog raises it.
+    listed. The method ``require_exists`` of the catalog is also called, and can raise this error.
     """
     catalog = catalog_of_any_format(context)
     _require_warehouse(context, catalog)
@@ -359,7 +359,7 @@ def _table_in_catalog(context: typer.Context, name: str) -> Any:
 def is_listed(catalog: lake.Catalog | IcebergCatalog, name: str) -> bool:
     """Return True if the catalog lists the table.
 
-    If a listed table cannot be opened, its branch or one of its files is missing.
+    If a listed table cannot be opened, the branch in ``name`` or a file of the table is missing.
     """
     try:
         stored = catalog._stored_name(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contract of work that must follow each commit, such as publishing Iceberg metadata.
 
-The code that opens a table passes the observer to it. So the package of a table format need not
-import the package of the observer.
+An observer does this work. The code that opens a table passes the observer to the table. So the
+package of a table format need not import the package of the observer.
 """
 
 from __future__ import annotations

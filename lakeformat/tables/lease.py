@@ -60,8 +60,8 @@ class Leases(Protocol):
 
 @runtime_checkable
 class KeepsLeases(Protocol):
-    """A metastore, or a pointer to the metadata of a table, with access to the leases that the
-    catalog stores.
+    """Gives access to the leases that a catalog stores. A metastore implements this protocol, and
+    so does the pointer to the metadata of a table.
     """
 
     def leases(self, key: str) -> Leases | None:

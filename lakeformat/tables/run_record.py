@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of runs: the file ``run-<user>`` describes the last success of a run.
 
-A repetition of the run reads the record, even after the snapshot of the success has expired.
+If a run does its work again after a success, as a cleared Airflow task does, this repetition reads
+the record. The snapshot of the success may have expired by then.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The last success of a run, and the start of the repetition if the run is repeated."""
+    """The last success of a run, and the start of the repetition that followed it, if any."""
 
     user: str
     """The commit user of the run."""

@@ -28,8 +28,8 @@ class ScanPlan:
     left_out_by_index: int
     """The number of files that are skipped because of their file indexes."""
     left_out_otherwise: int
-    """The number of files that are skipped for another reason: batch reads of the table skip their
-    bucket or level, or the limit is reached.
+    """The number of files that are skipped for other reasons. For example, batch reads of some
+    tables skip level-0 files, and a scan with a limit skips the files that it does not need.
     """
     files_to_read: int
     bytes_to_read: int

@@ -99,7 +99,7 @@ def offering_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def offer_arguments(cls: type[C]) -> type[C]:
-    """Apply ``offering_arguments`` to all public methods without ``**``, also inherited ones."""
+    """Apply ``offering_arguments`` to own and inherited public methods without ``**kwargs``."""
     for each in (base for base in cls.__mro__ if base.__module__.startswith("lakeformat.")):
         functions = [item for item in vars(each).items() if isinstance(item[1], FunctionType)]
         for name, member in (item for item in functions if not item[0].startswith("_")):
@@ -128,7 +128,7 @@ class Table(ABC):
     is_skipped_by_arguments: ClassVar[bool] = False
     """True if a run over many tables skips the table when its format lacks an argument."""
     cloned_into: ClassVar[str | None] = None
-    """The ``format`` of the catalog for a clone of the table; None if it cannot be cloned."""
+    """The ``format`` of catalogs that can hold a clone of the table; None if none can."""
     shows_metadata: ClassVar[bool] = False
     """True if the rows are metadata of another table, as in ``shop.orders$files``."""
 
@@ -286,9 +286,9 @@ class Table(ABC):
         """Check rows of the newest snapshot, or of staged results before they are published.
 
         ``staged`` lists the addresses of staged results. Rows with the same key are merged before
-        the check. ``unique`` also includes the published rows that remain after the commit of the
-        results. ``replaces`` is the number of the snapshot whose rows the results will replace.
-        ``where`` limits the check to rows that meet a condition.
+        the check. With ``staged``, the check of ``unique`` also reads the published rows that
+        remain after the results are committed. ``replaces`` is the number of the snapshot whose
+        rows the results will replace. ``where`` limits the check to rows that meet a condition.
 
         ``not_null`` is a list of columns; ``unique`` can also contain lists of columns.
         ``accepted_values`` maps columns to allowed values. ``freshness`` maps columns to the
@@ -296,7 +296,7 @@ class Table(ABC):
         Each row must meet the SQL ``conditions``. All checks except ``not_null`` ignore nulls.
         ``warn_only`` names checks that only warn, such as ``"unique"`` or ``"not_null(note)"``.
 
-        Memory is bounded: repeated values that do not fit are counted in temporary files.
+        Memory is bounded: ``unique`` writes values that do not fit into memory to temporary files.
         ``executor`` (a ``spark_jobs.SparkExecutor``) reads rows in parallel, except for ``unique``.
         """
         from lakeformat.tables.checks import CheckRequest, Checks
@@ -337,8 +337,8 @@ class Table(ABC):
 
         With ``as_latest=False`` all newer snapshots of a Paimon table are deleted; later commits
         reuse their numbers. Raise ``InvalidRequestError`` if a tag or branch needs such a snapshot.
-        ``force`` deletes such tags; such branches are kept, but can no longer be fast-forwarded.
-        ``remove_orphans`` deletes orphan files. Commits in progress retry on the remaining history.
+        ``force`` deletes such tags; such branches are kept, but cannot be fast-forwarded. Call
+        ``remove_orphans`` to delete orphan files. Running commits retry on the remaining history.
 
         If a rollback with the same ``commit`` has finished (with ``as_latest=False``: in the last
         7 days), nothing is done, so later commits are kept. For this, an Iceberg table needs

@@ -24,7 +24,7 @@ def call(
     catalog_options: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> dict[str, Any]:
-    """Run a procedure like ``CALL sys.<procedure>(...)`` in Paimon's SQL.
+    """Run a procedure, as ``CALL sys.<procedure>(...)`` does in Paimon's SQL.
 
     Return the report as a dict, which is empty if the procedure has no report. Arguments have
     Paimon's names and forms: partitions are ``"dt=1,h=2;dt=3"``, times are text in UTC or epoch

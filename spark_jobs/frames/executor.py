@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs units of maintenance in Spark tasks, as the executors ``threads`` and ``serial`` run units
-in this process.
+"""Runs units of work in Spark tasks; the executors ``threads`` and ``serial`` run units in this
+process.
 """
 
 from __future__ import annotations

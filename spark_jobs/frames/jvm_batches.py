@@ -49,8 +49,8 @@ _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
 _DIGITS = f"lake-{uuid.uuid4()}"
-"""The key in a column's metadata for the precision and scale of a decimal that is passed as a
-number.
+"""The key in a column's metadata for the precision and scale of decimals that are passed as
+integers.
 
 The key is random, so that it differs from every key that a user has stored in the metadata of
 columns.

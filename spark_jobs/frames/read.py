@@ -101,12 +101,12 @@ def read_changes(
     """Return the changes after the snapshot ``after``, up to and including ``upto``, as in
     ``Table.changes``. ``upto=None`` means the newest snapshot.
 
-    For a Paimon table, each task reads files in the order of snapshots or, if two states are
-    compared, whole buckets. The table's options ``source.split.*`` set how much each task reads.
-    For an Iceberg or Mixed table, one task reads all changes. ``table``, ``warehouse`` and
-    ``catalog_options`` are those of ``read_table``. Raises ``NotFoundError`` for a missing table,
-    ``UnsupportedError`` for a column type that is not passed to Spark, such as VARIANT, and the
-    errors of ``Table.changes``.
+    For a Paimon table, each task reads files in the order of their snapshots. If two snapshots are
+    compared, as with ``mode="diff"``, each task reads whole buckets of both snapshots instead. The
+    table's options ``source.split.*`` set how much each task reads. For an Iceberg or Mixed table,
+    one task reads all changes. ``table``, ``warehouse`` and ``catalog_options`` are those of
+    ``read_table``. Raises ``NotFoundError`` for a missing table, ``UnsupportedError`` for a column
+    type that is not passed to Spark, such as VARIANT, and the errors of ``Table.changes``.
     """
     found = find_readable_table(spark, table, warehouse, catalog_options)
     plan = plan_changes(

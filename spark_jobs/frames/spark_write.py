@@ -86,8 +86,8 @@ def in_order(
     """Return further arguments for the writers of a table; None if there are none.
 
     These are the transaction number of ``batch`` and, in a table with unique keys, ``upsert_by``.
-    If neither is given, they are ``read_snapshot`` and ``conflict``. If the format does not support
-    ``read_snapshot``, return None: the commit will raise ``UnsupportedError``.
+    If neither applies, the arguments are ``read_snapshot`` and ``conflict``. If the format does not
+    support ``read_snapshot``, return None: the commit will raise ``UnsupportedError``.
     """
     given: dict[str, Any] = {} if batch is None else {"transaction": batch.transaction}
     if upsert_by is not None and table.has_unique_keys:

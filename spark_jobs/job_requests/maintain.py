@@ -34,7 +34,7 @@ class MaintainRequest(JobRequest):
     """With ``database``: do not maintain tables whose whole name ``database.table`` matches."""
     expire_consumers: PastTime | None = None
     """Delete [consumers](expiry.md#consumers) without progress since this time, or for this long.
-    In a Paimon table, the option ``consumer.expiration-time`` also deletes consumers, even without
+    In a Paimon table, the option ``consumer.expiration-time`` also sets such a limit, even without
     this key.
     """
     fail_when: Literal["degraded", "unhealthy"] | None = None

@@ -29,8 +29,8 @@ _ONLY_WITH = {
 
 @dataclass(frozen=True, kw_only=True)
 class TagRequest(TableRequest):
-    """Create, replace, rename or delete a tag of a Paimon or Iceberg table: a named snapshot, whose
-    rows remain readable while it has the tag.
+    """Create, replace, rename or delete a tag of a Paimon or Iceberg table. A tag is a name for a
+    snapshot. The rows of the snapshot remain readable while it has the tag.
     """
 
     action: Literal["create", "delete", "replace", "rename"]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a stream write each batch exactly once, and records runs.
+"""The records of a stream's batches and of the runs of jobs, in the directory ``_lake``.
 
-The records of batches and of runs are in ``_lake``.
+With the records of its batches, a stream writes each batch exactly once. The record of a run
+describes its last success.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def stream_table(
 ) -> StreamTable:
     """Return the storage, the directory and the functions that the log of a stream's batches needs.
 
-    ``find_commit`` returns the earlier commit of an identity; None if there is none.
+    ``find_commit`` returns the earlier commit with a ``CommitId``; None if there is none.
     ``other_stores`` are the other stores of a Mixed table; a record can also name their snapshots.
     """
     notes = own_records(handle, "stream", *other_stores)
@@ -47,7 +48,7 @@ def stream_table(
 
 
 def run_records(handle: TableHandle, *other_stores: TableHandle) -> RunRecords:
-    """Return the records of runs.
+    """Return the records of the runs of jobs.
 
     ``other_stores`` are the other stores of a Mixed table; a record can also name their snapshots.
     """

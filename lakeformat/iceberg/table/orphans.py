@@ -52,9 +52,10 @@ class OrphanRemoval(Table):
 
         Except in a dry run, the same error is raised if a table without snapshots has orphan files.
         It is also raised for more than 100 orphan files, if they are more than the share
-        ``max_share`` of the table's files or bytes. ``max_share=1`` allows both. ``on_progress`` is
-        called with every orphan file. Raise ``UnsupportedError`` for ``external_paths``, for an
-        ``executor`` other than ``"threads"`` and ``"serial"``, and if ``gc.enabled`` is false.
+        ``max_share`` of the table's files or bytes. With ``max_share=1``, files are removed in both
+        cases. ``on_progress`` is called with every orphan file. Raise ``UnsupportedError`` for
+        ``external_paths``, for an ``executor`` other than ``"threads"`` and ``"serial"``, and if
+        ``gc.enabled`` is false.
 
         If the removal is refused for one store of a Mixed table, no file of either is deleted.
         """

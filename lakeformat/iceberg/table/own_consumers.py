@@ -28,7 +28,9 @@ class OwnConsumerFiles(ConsumerFiles):
     """The files of the consumers of one table, in its own directory and in ``old``."""
 
     old: ConsumerFiles | None
-    """The files of earlier releases; None if new files are in the same directory."""
+    """The files of earlier releases. None for a table without a UUID: its old and new files are in
+    one directory.
+    """
     may_name: Callable[[Collection[int]], bool]
     """Returns True if a consumer file with these snapshot ids can belong to this table."""
 

@@ -107,11 +107,11 @@ class _NodeChangesReader:
     asked: AskedRows
     key: tuple[Field, ...]
     optional: frozenset[int]
-    """The ids of columns. A delete that only makes room for an insert has nulls in them, if its
-    file was written with the schema of the commit.
+    """The ids of the columns that are null in a delete that only makes room for an insert, if the
+    file of the delete was written with the schema of the commit.
     """
     footers: FileRows | None
-    """Finds the nullable columns of a file; None if ``optional`` is certain without this."""
+    """Finds the nullable columns of a file; None if ``optional`` is correct for every file."""
     listed: Sequence[StoreFile]
     """All files of the change store if a batch made the commit; else none."""
     version: Field | None

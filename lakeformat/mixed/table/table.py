@@ -276,8 +276,8 @@ class MixedTable(TableBatches, TableFollowing, TablePrepared, ListedHistory[Mixe
         With ``overwrite`` a batch replaces whole partitions of the base store by the rows. Then
         ``kinds`` must be None, and changes that are committed in the meantime remain. With
         ``conflict="transaction-order"`` a batch writes the rows to the change store; it begins
-        before ``data`` is read. For both batches see ``begin``: they raise
-        ``LockUnavailableError`` if another batch runs.
+        before ``data`` is read. With either argument, ``write`` raises ``LockUnavailableError``
+        while another batch runs. For batches, see ``begin``.
 
         A repeated call with the same ``commit`` publishes nothing again. If ``write`` raises a
         ``LakeError``, nothing was published and no file is left, except after

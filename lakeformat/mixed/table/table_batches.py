@@ -193,12 +193,12 @@ class TableBatches(TableUpkeep):
         *,
         where: Where | None = None,
     ) -> MixedBatch | None:
-        """Begin the batch of a write with these arguments; return None if it needs no batch.
+        """Begin the batch of a write with these arguments; return None if the write needs no batch.
 
-        Writers in other processes get its transaction, and ``batch.commit`` publishes their files.
-        With ``where`` the rows that meet a condition on partition columns are overwritten. Raise
-        ``UnsupportedError`` for a condition on other columns or for ``conflict="optimistic"``, and
-        ``LockUnavailableError`` while another batch runs.
+        Writers in other processes get the transaction of the batch, and ``batch.commit`` publishes
+        their files. With ``where`` the rows that meet a condition on partition columns are
+        overwritten. Raise ``UnsupportedError`` for a condition on other columns or for
+        ``conflict="optimistic"``, and ``LockUnavailableError`` while another batch runs.
         """
         from lakeformat.mixed.batch.conflict import require_transaction_order
         from lakeformat.mixed.batch.overwrite import Replaced

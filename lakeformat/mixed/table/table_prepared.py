@@ -40,9 +40,10 @@ class TablePrepared(TableUpkeep):
         One writer must get all rows of a node (a hash bucket of keys), in their order;
         ``writer_buckets`` finds the node of a key. With ``upsert_by``, which must be the key of the
         table, a new row always replaces the row of its key. Otherwise the table property
-        ``write.upsert.enabled`` decides. If a batch will commit the messages, pass the
-        ``transaction`` of the batch here. If that commit has ``overwrite``, pass the same
-        ``overwrite`` here. Raise ``InvalidRequestError`` for a transaction that no batch can have.
+        ``write.upsert.enabled`` decides. If ``batch.commit`` will publish the messages, pass
+        ``transaction=batch.transaction`` here. If you will pass ``overwrite`` to ``batch.commit``,
+        pass the same ``overwrite`` here, too. Raise ``InvalidRequestError`` for a transaction that
+        no batch can have.
         """
         from lakeformat.mixed.write.change_writer import OWN_SEQUENCE
         from lakeformat.mixed.write.prepared_changes import PreparedChangeWriter

@@ -48,10 +48,11 @@ class TableOrphans(TableReads):
 
         Only files last changed before ``older_than`` (a time, or an age such as ``"2 d"``) are
         removed. The default is one day before the newest commit or, without a commit, one day ago.
-        ``running_since`` is the start of the oldest write in progress. With it, the default is one
-        day ago or five minutes before that start, the earlier of the two. Writes in progress have
-        unreferenced files. So ``older_than`` must be at least one day ago, and at least five
-        minutes before ``running_since``; a later time raises InvalidRequestError.
+        ``running_since`` is the start of the oldest write in progress. If you pass it, the newest
+        commit does not matter: the default is then one day ago or five minutes before that start,
+        the earlier of the two. Writes in progress have unreferenced files. So ``older_than`` must
+        be at least one day ago, and at least five minutes before ``running_since``; a later time
+        raises InvalidRequestError.
         ``allow_younger=True`` skips these two checks: pass it only if no writer is active.
 
         An old file is kept if its writer also wrote a file that is not old enough. The files of the

@@ -56,10 +56,12 @@ class TableRowChanges(TableReads):
         this commit. ``conflict="transaction-order"`` searches the rows in ``read_snapshot`` and
         keeps those whose key other commits have changed since; see ``write``.
 
-        Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is given without
-        transaction order, or transaction order without ``read_snapshot``. Raise UnsupportedError
-        for a table that numbers its rows (``row-tracking.enabled``), and if
-        ``partial-update.remove-record-on-sequence-group`` is set and a found row has no sequence.
+        Raise InvalidRequestError if ``where`` is None, if ``read_snapshot`` is passed without
+        transaction order, or if ``conflict="transaction-order"`` is passed without
+        ``read_snapshot``. Raise UnsupportedError for a table that numbers its rows
+        (``row-tracking.enabled``). Also raise it if the option
+        ``partial-update.remove-record-on-sequence-group`` is set, and a found row has no value in
+        the sequence columns of the option's groups: the delete of this row would have no effect.
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 

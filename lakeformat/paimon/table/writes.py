@@ -116,7 +116,8 @@ def commit_prepared(
     """Publish the files of messages, and return the report of the commit.
 
     If ``options.commit`` was published before, only return the report of that commit. With
-    ``is_in_order``, rows that were changed after ``options.read_snapshot`` are kept.
+    ``is_in_order``, the messages do not replace rows that other commits changed after
+    ``options.read_snapshot``.
     """
     earlier = None
     if options.commit is not None:
@@ -200,7 +201,9 @@ class RowsWrite:
     options: CommitOptions
     replaced: Replaced
     is_in_order: bool = False
-    """True if the write leaves out keys that were changed after ``options.read_snapshot``."""
+    """True if the write keeps the rows that other commits changed after
+    ``options.read_snapshot``.
+    """
 
     def run(self) -> CommitReport:
         """Write and publish the rows, and return the report of the commit.

@@ -76,9 +76,9 @@ class AnyTableConsumers(ABC, Generic[PlaceT]):
     def set_rewound(self, consumer_id: str, *, upto: Position) -> Position:
         """Store ``upto`` as if a rollback had removed that position; return the stored position.
 
+        For the stored position, ``Table.since`` returns a result whose flag ``rewound`` is True.
         The reader must then read all rows of the snapshot at ``upto``. Until ``set`` moves the
-        consumer, the flag ``rewound`` is True in the result of ``Table.since`` for the stored
-        position, and the expiry keeps the snapshot at ``upto`` and all later ones.
+        consumer, the expiry keeps the snapshot at ``upto`` and all later ones.
         """
         read = replace(upto, identity=OF_NO_SNAPSHOT)
         self._write(consumer_id, self._rewound(consumer_id, read))

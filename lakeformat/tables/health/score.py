@@ -12,18 +12,19 @@ mark as deleted. ``norm(a, b)`` is ``min(a, b) / b``.
     hidden_rows   = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
 ``Pending`` has the values of ``enough files`` and ``enough bytes``. In Mixed tables, the value of
-an option is used instead of 0.1, and twice that value instead of 0.2. Each part is averaged over
-the partitions and rounded up. The sum of the parts is 100 if no file must be rewritten.
+an option is used instead of 0.1, and twice that value instead of 0.2. Each of these three parts is
+averaged over the partitions and rounded up. The three parts are 100 in total if no file must be
+rewritten.
 
-Points are subtracted for history that should have been deleted. In Iceberg and Mixed tables, ``u``
-is the share of the snapshots that should have been deleted. In Paimon tables, such a share is also
-computed for the changelogs and for the bytes of the files, and ``u`` is the largest of these
-shares.
+The fourth part subtracts points for history that should have been deleted. In Iceberg and Mixed
+tables, ``u`` is the share of the snapshots that should have been deleted. In Paimon tables, such a
+share is also computed for the changelogs and for the bytes of the files, and ``u`` is the largest
+of these shares.
 
     history = -ceil(20 * u)
 
-The sum of the four parts is at least 0. It is then limited to the range of the verdict: see
-``verdict.py``.
+A negative sum of the four parts counts as 0. The sum is then limited to the range of the verdict:
+see ``verdict.py``.
 """
 
 from __future__ import annotations

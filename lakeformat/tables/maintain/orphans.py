@@ -22,9 +22,10 @@ T = TypeVar("T")
 def refused(step: Step[T], reason: str) -> Step[T]:
     """Return a step that finds orphan files as ``step`` does, but deletes none.
 
-    If there are any, it raises ``InvalidRequestError`` with ``reason``, except in a dry run. Use
-    this step for a table whose newest metadata may have been lost before the maintenance. ``step``
-    itself cannot detect the loss once an earlier step has made a commit.
+    If there are any, the returned step raises ``InvalidRequestError`` with ``reason``, except in a
+    dry run. Use that step for a table whose newest metadata may have been lost before the
+    maintenance. ``step`` itself cannot detect this loss if an earlier step of the maintenance has
+    made a commit.
     """
 
     def find(subject: T, request: MaintainRequest) -> StepReport:

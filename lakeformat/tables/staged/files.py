@@ -97,7 +97,7 @@ class StagedFiles(Generic[MessageT]):
         return self._path(_PREFIX, name)
 
     def address(self, name: str) -> str:
-        """Return the URI of a staged result; callers use the URI as its name."""
+        """Return the URI of the staged result with this name."""
         return self.storage.uri(self.path(name))
 
     def named(self, address: str) -> str | None:
