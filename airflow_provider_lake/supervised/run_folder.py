@@ -114,7 +114,8 @@ class RunFolder:
         """Delete the text that identifies the work, so that no later attempt waits for a process
         that is being ended.
         """
-        (self.path / "asked").unlink(missing_ok=True)
+        with suppress(OSError):  # the command must be ended in any case
+            (self.path / "asked").unlink()
 
     @property
     def process(self) -> ProcessId | None:

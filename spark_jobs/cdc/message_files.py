@@ -189,8 +189,8 @@ class MessageFiles:
     def _blocks(self, path: str, seen: set[str] | None = None) -> Iterator[bytes]:
         """Yield the messages of a file in blocks.
 
-        If ``only`` is set, messages that name a different source table or none are left out, and
-        the names of all source tables are added to ``seen``.
+        If ``only`` is set, messages that name a different source table are left out, and the names
+        of all source tables are added to ``seen``.
         """
         opener = opener_of(path, self.options)
         with plain_copy(path, "json", self.dialect, opener) as local:
@@ -201,8 +201,8 @@ class MessageFiles:
                     yield block
 
     def _meant(self, block: bytes, only: str, path: str, seen: set[str] | None) -> bytes:
-        """Return the lines of ``block`` with the messages that name the table ``only``. Add the
-        names of all tables to ``seen``, and an empty name for messages that name none.
+        """Return the lines of ``block``, except those of messages that name a table other than
+        ``only``. Add the names of all tables to ``seen``.
         """
         with naming(path):
             names = self._tables(block)
@@ -210,8 +210,8 @@ class MessageFiles:
         if seen is not None:
             seen |= found
         if names is None:
-            return b""
-        return lines_where(block, pc.fill_null(pc.equal(names, only), False), path)
+            return block
+        return lines_where(block, pc.is_in(pc.fill_null(names, ""), pa.array([only, ""])), path)
 
     def _tables(self, block: bytes) -> pa.Array | None:
         envelope = _FORMATS[self.format]

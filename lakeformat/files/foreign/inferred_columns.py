@@ -97,12 +97,16 @@ def infer_columns(
                 columns = pa.schema([c for c in columns if c.name not in known.names])
                 found.append(_texts_to_cast(columns, source_format, to_cast))
         merged = _merged(found, _ONE_TYPE if source_format == "json" else _declare(known))
+        fits = {each.name: _kinds_from(each.type) for each in merged if each.type in _FITS}
         for path in files if len(merged) else ():
             with naming(path):
                 if source_format == "csv":
-                    merged = _exact_csv(path, merged, dialect)
+                    _exact_csv(path, merged, dialect, fits)
                 elif source_format == "json":
                     _require_exact_json(path, merged, known, to_cast)
+    if source_format == "csv":
+        kinds = {name: [*left, pa.string()][0] for name, left in fits.items()}
+        merged = pa.schema([each.with_type(kinds.get(each.name, each.type)) for each in merged])
     merged = pa.schema([_text_if_empty(each) if each.name in to_cast else each for each in merged])
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
@@ -206,30 +210,31 @@ def _columns_of(path: str, source_format: SourceFormat, dialect: TextDialect) ->
         ) from None
 
 
-def _exact_csv(path: str, columns: pa.Schema, dialect: TextDialect) -> pa.Schema:
-    """Return ``columns``, with wider types where values in the file need them.
+def _kinds_from(kind: pa.DataType) -> list[pa.DataType]:
+    """Return the types of ``_FITS`` from ``kind`` on."""
+    return [*_FITS][[*_FITS].index(kind) :]
 
-    A column of numbers becomes DOUBLE or STRING if a value does not fit its type. A column of
-    Arrow's type null becomes BIGINT, DOUBLE or STRING if it has a value in the file.
+
+def _exact_csv(
+    path: str,
+    columns: pa.Schema,
+    dialect: TextDialect,
+    fits: dict[str, list[pa.DataType]],
+) -> None:
+    """Remove from ``fits``, the possible types of columns of numbers and of nulls, those that a
+    value in the file does not fit.
+
+    The other columns are read with their types, so that a value that does not fit raises an error.
     """
-    checked = {field.name: field.type for field in columns if field.type in _FITS}
-    if not checked:
-        return columns
-    texts = dict.fromkeys(checked, pa.string())
-    fits = {name: [*_FITS][[*_FITS].index(kind) :] for name, kind in checked.items()}
+    texts = {each.name: pa.string() if each.name in fits else each.type for each in columns}
     empty_rows = has_empty_rows(path, columns, dialect)
     with naming_rows(path, columns, dialect):
         for batch in read_growing(
-            # Types that Arrow infers from the first block may not fit later values.
+            # Columns of the table are not read: Arrow would infer their types.
             lambda size: open_csv(path, texts, dialect, size, empty_rows=empty_rows, only=[*texts])
         ):
             for name, kinds in fits.items():
                 fits[name] = [kind for kind in kinds if _FITS[kind](batch[name])]
-    for name, kinds in fits.items():
-        number = columns.get_field_index(name)
-        kind = [*kinds, pa.string()][0]
-        columns = columns.set(number, columns.field(number).with_type(kind))
-    return columns
 
 
 def _are_whole(texts: pa.Array) -> bool:

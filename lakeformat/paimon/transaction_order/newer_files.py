@@ -8,7 +8,7 @@ written again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -75,15 +75,17 @@ def newer_files(
     changes: ChangesSince,
     replaced: PartitionFilter,
     hidden: Set[str] = frozenset(),
-    highest: int | None = None,
+    highest: Mapping[tuple[bytes, int], int] | None = None,
+    written: Set[str] = frozenset(),
 ) -> NewerFiles:
     """Return the files that other commits added to the partitions ``replaced``, divided into files
     to keep and files to write again.
 
     Only files that are still on level 0 may be kept. If some readers of the table skip level 0,
     only the files named in ``hidden`` may be kept: those readers see the rows of a kept file only
-    after a compaction. ``highest`` is the highest sequence number of the rows that are already
-    written; None before they are written.
+    after a compaction. ``highest`` has the highest sequence number of the rows that are
+    already written, by partition and bucket; None before they are written. ``written`` are the
+    files whose rows are among them.
     """
     handle, head = changes.handle, changes.head
     is_dynamic = has_hash_index(handle)
@@ -104,10 +106,11 @@ def newer_files(
     }
     if _has_hidden_rows(handle):
         unmerged &= hidden
+    unmerged -= written
     kept: set[str] = set()
     again = []
-    for entries in buckets.values():
-        names = _kept(entries, unmerged, highest)
+    for place, entries in buckets.items():
+        names = _kept(entries, unmerged, None if highest is None else highest.get(place, -1))
         kept |= names
         if rest := tuple(each for _, each in entries if each.file.file_name not in names):
             again.append(rest)

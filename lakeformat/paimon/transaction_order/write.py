@@ -77,10 +77,14 @@ class _Prepared:
         return touched_by(self.messages)
 
     @property
-    def _highest_number(self) -> int:
-        """The highest sequence number in the files."""
-        files = (file for message in self.messages for file in message.new_files)
-        return max((file.max_sequence_number for file in files), default=-1)
+    def _highest_numbers(self) -> dict[tuple[bytes, int], int]:
+        """The highest sequence number in the files, by partition and bucket."""
+        found: dict[tuple[bytes, int], int] = {}
+        for message in self.messages:
+            place = message.partition, message.bucket
+            for file in message.new_files:
+                found[place] = max(found.get(place, -1), file.max_sequence_number)
+        return found
 
     def on(self, changes: ChangesSince) -> _Prepared | None:
         """Return the same files for a newer snapshot, or None if they must be written again.
@@ -102,7 +106,8 @@ class _Prepared:
             late = frozenset[str]()
             if not self.is_given:
                 late = self.newer.kept.union(*map(file_names, since.added))
-            newer = newer_files(changes, self.replaced, late, self._highest_number)
+            written = {each.file.file_name for group in self.newer.written_again for each in group}
+            newer = newer_files(changes, self.replaced, late, self._highest_numbers, written)
             if newer.written_again != self.newer.written_again:
                 return None
         changed = ChangedKeys(since)

@@ -56,7 +56,8 @@ class NumbersAsOf(SequenceNumbers):
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
         """Continue the numbers of ``snapshot``; without one, as in an overwrite, start at 0."""
         super().__init__(handle, snapshot)
-        self._runs = 0
+        self._runs: dict[Place, int] = {}
+        self._in_run: set[Place] = set()
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
         """Return the sequence number of each row.
@@ -66,11 +67,15 @@ class NumbersAsOf(SequenceNumbers):
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:
-            numbers[positions] = self._next.get(place_of(place), 0) + self._runs
+            at = place_of(place)
+            self._in_run.add(at)
+            numbers[positions] = self._next.get(at, 0) + self._runs.get(at, 0)
         return numbers
 
     def end_run(self) -> None:
-        self._runs += 1
+        for place in self._in_run:
+            self._runs[place] = self._runs.get(place, 0) + 1
+        self._in_run.clear()
 
     def _require_bucket_count(self, live: ManifestColumns) -> None:
         """Raise CommitConflictError for a partition that was rescaled since the snapshot.

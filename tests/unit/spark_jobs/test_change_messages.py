@@ -840,13 +840,3 @@ def test_a_large_whole_number_is_not_rounded_by_a_fraction_in_another_block(
 
     with pytest.raises(lake.InvalidRequestError, match=r"'weight.*near 9007199254740993"):
         ingest("maxwell", *(maxwell("insert", each) for each in messages), **how)
-
-
-def test_messages_without_a_table_that_are_skipped_add_no_column(
-    catalog, stock, ingest, monkeypatch
-):
-    monkeypatch.setattr("lakeformat.files.foreign.json_lines._BLOCK_BYTES", 10)
-    nameless = {"type": "insert", "data": item("no", 2) | {"extra": 1}}
-    ingest("maxwell", maxwell("insert", item("pear", 1)), nameless, messages_of="shop.stock")
-    assert rows(catalog) == [("pear", 1)]
-    assert "extra" not in catalog.table("shop.stock").schema.column_names

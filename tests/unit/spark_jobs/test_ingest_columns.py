@@ -404,3 +404,28 @@ def test_a_new_csv_column_does_not_change_how_a_known_column_is_read(
 
     assert types_of(catalog) == {"note": "STRING", "id": "BIGINT"}
     assert {"id": 200, "note": "late"} in rows_of(catalog)
+
+
+def test_a_csv_column_gets_a_type_that_holds_the_late_values_of_all_files(
+    catalog, land, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 256)
+    late_values(tmp_path / "a.csv", "", "12345678901234567")
+    late_values(tmp_path / "b.csv", "", "1.5")
+
+    land("*.csv", create=True)
+
+    assert types_of(catalog) == {"id": "BIGINT", "note": "STRING"}
+
+
+def test_a_value_that_does_not_fit_a_new_csv_column_leaves_the_table_as_it_was(
+    catalog, land, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(text_checks, "BLOCK_BYTES", 256)
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    late_values(tmp_path / "a.csv", "2024-01-31", "late")
+
+    with pytest.raises(lake.InvalidRequestError, match="late"):
+        land("a.csv", on_schema_change="add")
+
+    assert types_of(catalog) == {"id": "BIGINT"}

@@ -286,3 +286,24 @@ def test_files_are_kept_only_if_they_are_newer_than_all_rows_that_are_written_ag
     assert _kept([(1, entry("older", 6)), merged], {"older"}, 0) == set()
     assert _kept([merged, (3, entry("restarted", 5))], {"restarted"}, 5) == set()
     assert _kept([(3, entry("alone", 0))], {"alone"}, None) == {"alone"}
+
+
+def test_commits_of_a_stream_do_not_make_an_overwrite_beside_a_compaction_start_again(monkeypatch):
+    rows = KeyedRows()
+    rows.commit(("+I", 0, "base"))
+    position = rows.table.position()
+    rows.commit(("+I", 1, "old"))
+    rows.table.compact()
+    rows.commit(("+I", 1, "new"))
+    attempts = []
+
+    def overtaken(*arguments, **options):
+        attempts.append(arguments[1])
+        if len(attempts) < 4:
+            rows.commit(("+I", 10 + len(attempts), "late"))
+        return commit_messages(*arguments, **options)
+
+    monkeypatch.setattr(write, "commit_messages", overtaken)
+    rows.table.write(batch((5, "batch")), overwrite="table", read_snapshot=position, conflict=ORDER)
+    assert attempts[0] == attempts[3]  # the rows were written once
+    assert rows_of(rows) == {1: "new", 5: "batch", 11: "late", 12: "late", 13: "late"}
