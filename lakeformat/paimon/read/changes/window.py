@@ -206,7 +206,7 @@ class _Ends:
             return number_of_kept(self._handle, name, end)
         if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
-                f"{name} must be a snapshot number, a tag name, a datetime or a position, "
+                f"{name!r} must be a snapshot number, a tag name, a datetime or a position, "
                 f"got {end!r}"
             )
         return end
